@@ -68,6 +68,8 @@ export interface RuntimeErrorDetails {
    * in hand (lifecycle.md §2.3). Default true, save for BACKEND_TIMEOUT.
    */
   notDone?: boolean
+  /** A refused create left its workload behind because undoing it got no answer (lifecycle.md §2.2). Default false. */
+  leftBehind?: boolean
 }
 
 /** The one error that reaches a caller. Its message starts with "cannot …" and says what to change; it never carries a cause. */
@@ -80,6 +82,7 @@ export class RuntimeError extends Error {
   readonly retryAfterSeconds: number | null
   readonly extra: Readonly<Record<string, unknown>>
   readonly notDone: boolean
+  readonly leftBehind: boolean
 
   constructor(code: ErrorCode, message: string, details: RuntimeErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause })
@@ -92,6 +95,7 @@ export class RuntimeError extends Error {
     this.retryAfterSeconds = details.retryAfterSeconds ?? null
     this.extra = details.extra ?? {}
     this.notDone = details.notDone ?? code !== 'BACKEND_TIMEOUT'
+    this.leftBehind = details.leftBehind ?? false
   }
 }
 

@@ -18,6 +18,8 @@ export interface Decision {
   readonly wakeAt: number | null
   /** The verb in hand is due for its effect: a stop by the start timer, or a verb that is to be repeated. */
   readonly effect: boolean
+  /** The row is to be taken away as if it had never been (a refused create); no event. */
+  readonly withdraw?: boolean
 }
 
 /** A verb of a user, or of a timer, set against the row: intent only, nothing was written to the cluster. */
@@ -44,10 +46,13 @@ export type Outcome =
   | {
       readonly type: 'done'
       readonly plan: Plan
-      readonly seen: Observation
+      /** What the effect's own read showed; null for the first try of a create, which reads nothing before. */
+      readonly seen: Observation | null
       readonly written: { readonly uid: string; readonly version: string; readonly generation: number | null } | null
     }
   /** An error reply, or surely not sent. `final`: the write itself was refused in a way that a repeat cannot mend (409, 422 of wire.md §7). */
   | { readonly type: 'refused'; readonly final: boolean }
+  /** A create was refused after its workload was made, and undoing that got no answer: a delete stays in hand that ends without event. */
+  | { readonly type: 'halfMade' }
   /** Time-out or reset after sending: it may have happened. */
   | { readonly type: 'noAnswer' }
