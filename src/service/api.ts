@@ -75,16 +75,18 @@ export interface EventApi {
   /** One runtime, all its lives; RUNTIME_NOT_FOUND if it never was. */
   pageOf(scope: Scope, id: string, after: string | undefined, limit: number): EventPage
   /**
-   * History at the reader's pace, then live. Throws before the first event as `page` does. Ends when the signal aborts;
-   * the iterator throws SHUTTING_DOWN when the daemon stops and TOO_MANY_REQUESTS when the reader is too slow (1,000 events behind).
-   * Yields batches in order of seq; an empty batch never.
+   * History at the reader's pace, then live. The cursor is checked when this is called: throws then, as `page` does.
+   * Ends when the signal aborts or the daemon stops. Yields in order of seq. Nothing is buffered for the reader: the
+   * next batch is read from the store when it is asked for. http does not ask while unsent history waits, and asks at
+   * once when `live`, so that it is http that counts what a reader leaves unsent, and cuts it off.
    */
-  stream(
-    scope: Scope,
-    filter: EventFilter,
-    after: string | undefined,
-    signal: AbortSignal,
-  ): AsyncIterable<readonly RuntimeEvent[]>
+  stream(scope: Scope, filter: EventFilter, after: string | undefined, signal: AbortSignal): AsyncIterable<EventBatch>
+}
+export interface EventBatch {
+  /** May be empty, to say that the reader is live. */
+  readonly events: readonly RuntimeEvent[]
+  /** Nothing older is left to send: this batch reached the newest event. Once true it stays true. */
+  readonly live: boolean
 }
 export interface EventPage {
   readonly items: readonly RuntimeEvent[]
