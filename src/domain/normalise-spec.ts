@@ -1,4 +1,5 @@
 import { imageFault, readPullPolicy } from './image.ts'
+import { podSecurityFaults } from './pod-security.ts'
 import { readCpu, readMemory } from './quantity.ts'
 import { formatRuntimeId, type Kind, MAX_RUNTIME_ID_LENGTH, type RuntimeId, toRuntimeName } from './runtime-id.ts'
 import { readConstraint, type SchedulingConstraint } from './scheduling.ts'
@@ -37,8 +38,8 @@ export function normaliseSpec(request: CreateRequest, defaults: SpecDefaults, po
   const spec: WorkloadSpec = {
     ...id,
     ...readContainer(faults, request),
-    user: readUser(faults, request.user ?? '', { runtime: id.runtime, podSecurity: policy.podSecurity }),
-    volumes: readVolumes(faults, request.volumes ?? [], policy),
+    user: readUser(faults, request.user ?? '', id.runtime),
+    volumes: readVolumes(faults, request.volumes ?? [], policy.hostPathRoots),
     port,
     exposeService: request.exposeService === true && id.kind !== 'job' && port !== null,
     schedulingConstraints: readConstraints(faults, request.schedulingConstraints),
@@ -51,6 +52,7 @@ export function normaliseSpec(request: CreateRequest, defaults: SpecDefaults, po
   const served = spec.exposeService && id.kind === 'deployment' && isDnsLabel(id.name)
   const serviceFault = served ? serviceNameFault(id.name) : null
   if (serviceFault) faults.malformed('/name', serviceFault)
+  for (const fault of podSecurityFaults(spec, policy.podSecurity)) faults.refused(fault.path, fault.message)
   faults.throwIfAny('create the runtime')
   return spec
 }

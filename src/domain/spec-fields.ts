@@ -3,7 +3,7 @@ import { hasControlCharacter, isBelow, resolvePath } from './host-path.ts'
 import { isDnsSubdomain, isLabelKey, isLabelValue, isReservedLabel } from './labels.ts'
 import type { RuntimeName } from './runtime-id.ts'
 import { pointer, quote, type SpecFaults } from './spec-faults.ts'
-import type { CreateRequest, PodSecurity, SpecPolicy, VolumeMount } from './workload-spec.ts'
+import type { CreateRequest, VolumeMount } from './workload-spec.ts'
 
 /** Kubernetes' highest uid, gid and count: int32. */
 export const MAX_INT32 = 2_147_483_647
@@ -64,11 +64,7 @@ const id = (text: string): number | undefined => {
 const DOCKER_USER = /^[A-Za-z0-9_][-A-Za-z0-9_.]*(?::[A-Za-z0-9_][-A-Za-z0-9_.]*)?$/
 
 /** `uid` or `uid:gid` in plain decimal; what a cluster cannot map is refused, never dropped. Docker takes names too. */
-export function readUser(
-  faults: SpecFaults,
-  user: string,
-  { runtime, podSecurity }: { runtime: RuntimeName; podSecurity: PodSecurity },
-): string | null {
+export function readUser(faults: SpecFaults, user: string, runtime: RuntimeName): string | null {
   if (user.trim() === '') return null
   const parts = user.trim().split(':')
   const ids = parts.map(id)
@@ -77,9 +73,6 @@ export function readUser(
     const names = runtime === 'docker' ? 'or names' : 'names have no meaning on Kubernetes'
     faults.refused('/user', `${quote(user)} must be uid or uid:gid in decimal, from 0 to ${MAX_INT32}; ${names}`)
     return null
-  }
-  if (podSecurity === 'restricted' && (ids[0] === 0 || parts[0] === 'root')) {
-    faults.refused('/user', 'uid 0 is forbidden by POD_SECURITY=restricted; use another uid')
   }
   return numeric ? ids.join(':') : user.trim()
 }
@@ -104,11 +97,11 @@ export function readPullSecrets(faults: SpecFaults, secrets: readonly string[] =
 export function readVolumes(
   faults: SpecFaults,
   volumes: NonNullable<CreateRequest['volumes']>,
-  policy: SpecPolicy,
+  roots: readonly string[],
 ): VolumeMount[] {
   const targets = new Set<string>()
   return volumes.map((volume, index) => {
-    const source = readSource(faults, pointer('volumes', index, 'source'), { source: volume.source, policy })
+    const source = readSource(faults, pointer('volumes', index, 'source'), { source: volume.source, roots })
     const target = readTarget(faults, pointer('volumes', index, 'target'), { target: volume.target, targets })
     const mode = (volume.mode ?? '').trim().toLowerCase() || 'rw'
     if (mode !== 'ro' && mode !== 'rw') faults.malformed(pointer('volumes', index, 'mode'), 'must be ro or rw')
@@ -119,18 +112,16 @@ export function readVolumes(
 function readSource(
   faults: SpecFaults,
   path: string,
-  { source, policy }: { source: string; policy: SpecPolicy },
+  { source, roots }: { source: string; roots: readonly string[] },
 ): string {
   const resolved = resolvePath(source)
   if (resolved === null) {
     faults.malformed(path, 'must be an absolute path on the node without control characters')
     return source
   }
-  if (policy.podSecurity === 'restricted') {
-    faults.refused(path, 'host paths are forbidden by POD_SECURITY=restricted')
-  } else if (!isBelow(resolved, policy.hostPathRoots)) {
-    const roots = policy.hostPathRoots.length === 0 ? 'which is empty' : 'which lists what is allowed'
-    faults.refused(path, `${quote(resolved)} is not below a folder of HOST_PATH_ROOTS, ${roots}`)
+  if (!isBelow(resolved, roots)) {
+    const list = roots.length === 0 ? 'which is empty' : 'which lists what is allowed'
+    faults.refused(path, `${quote(resolved)} is not below a folder of HOST_PATH_ROOTS, ${list}`)
   }
   return resolved
 }
