@@ -23,6 +23,14 @@ export interface Written {
   readonly generation: number | null
 }
 
+/** Where a decision is told, once. pino's shape. */
+export interface Log {
+  debug(fields: object, message: string): void
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+}
+
 /**
  * One cluster or Engine as the reconciler needs it. Every method throws RuntimeError: `notDone` tells a refusal (or a
  * write that was never sent) from no answer. A missing object is not an error for `look`, `down` and `remove`.
@@ -171,6 +179,8 @@ export interface RuntimeTable {
   /** Durable when it resolves. Changes queued in one turn share a transaction; each stands or falls alone. Throws STORAGE_UNAVAILABLE. */
   commit(change: Change): Promise<Committed>
   newest(id: string): Life | null
+  /** Of any state; a create's nonce names one life for ever. */
+  byNonce(nonce: string): Life | null
   byLife(life: number): Life | null
   /** Ordered by ID bytes. Without `states`, deleted rows are left out. */
   list(query: ListQuery): { lives: Life[]; next: string | null }
