@@ -71,7 +71,7 @@ export function parseLabelSelector(text: string): LabelSelector {
     while (tokens.take(','))
   }
   if (tokens.peek() !== END) refuse(`"," is missing before ${JSON.stringify(tokens.peek().slice(0, 80))}`)
-  return requirements
+  return { matches: labels => requirements.every(requirement => holds(requirement, labels)) }
 }
 
 function readRequirement(tokens: Tokens): Requirement {
