@@ -143,7 +143,7 @@ export class EventFeed implements EventApi {
       (ids === undefined || ids.includes(event.runtimeId)) &&
       (namespaces === undefined || namespaces.includes(event.namespace)) &&
       (filter.types === undefined || filter.types.includes(event.type)) &&
-      (selector === null || matchesSelector(selector, event.labels))
+      (selector === null || selector.matches(event.labels))
   }
 
   #next(signal: AbortSignal): Promise<void> {

@@ -141,7 +141,7 @@ export interface Change {
   readonly rows: ReadonlyArray<{ readonly life: Life; readonly events: readonly NewEvent[] }>
   /** Rows to take away as if they had never been (a withdrawn create). */
   readonly withdraw?: readonly number[]
-  /** Idempotency key to record with the first row, or to free. */
+  /** Idempotency key to record with the last row, or to free. */
   readonly key?: KeyClaim
   readonly freeKey?: { readonly token: string; readonly key: string }
 }
@@ -186,6 +186,8 @@ export interface RuntimeTable {
   list(query: ListQuery): { lives: Life[]; next: string | null }
   /** Every row that is not deleted, streamed; a row that cannot be read goes to `onBroken` and is left aside. */
   alive(onBroken: (id: string, error: unknown) => void): Iterable<Life>
+  /** IDs of rows with an open run or a verb in hand, in order of bytes. */
+  monitored(): string[]
   key(token: string, key: string): KeyRecord | null
 }
 
