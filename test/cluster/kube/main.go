@@ -42,8 +42,8 @@ func main() {
 		etcdmain.Main(os.Args)
 		return
 	}
-	if name == "dns" {
-		dns()
+	if run, ok := map[string]func(){"dns": dns, "stages": stages}[name]; ok {
+		run()
 		return
 	}
 	build, ok := commands[name]
