@@ -1,6 +1,6 @@
 import type { Life } from '../domain/life.ts'
 import { isMonitored } from '../domain/life.ts'
-import { formatRuntimeId, parseRuntimeId } from '../domain/runtime-id.ts'
+import { formatRuntimeId, parseRuntimeId, type RuntimeName } from '../domain/runtime-id.ts'
 import { isRuntimeError, RuntimeError } from '../errors.ts'
 import type { AdoptionApi, AdoptionReport } from './api.ts'
 import type { Backends } from './backends.ts'
@@ -19,51 +19,74 @@ export interface AdoptionOptions {
   readonly adoptOrphans: boolean
 }
 
+interface StartReport {
+  readonly at: number
+  readonly adopted: readonly string[]
+  readonly vanished: readonly string[]
+}
+
+interface Before {
+  readonly key: string
+  readonly life: number
+  readonly monitored: boolean
+}
+
 /** Rows and cluster compared both ways: at the start of the daemon, and on request (lifecycle.md §9). */
 export class Adoption implements AdoptionApi {
   readonly #options: AdoptionOptions
-  #last: { at: number; adopted: readonly string[]; vanished: readonly string[] }
+  readonly #last = new Map<RuntimeName, StartReport>()
 
   constructor(options: AdoptionOptions) {
     this.#options = options
-    this.#last = { at: options.clock.now(), adopted: [], vanished: [] }
   }
 
   /**
-   * One pass over all rows once the caches are synced: each key is worked once, verbs in hand go on, what ended unseen
+   * One pass over all rows of a runtime once its caches are synced: each key is worked once, verbs in hand go on, what ended unseen
    * gets its ending. No call for a row that is in the cache. A row that cannot be read is logged and left aside.
    */
-  async start(): Promise<void> {
-    const { table, queue, log, clock, backends } = this.#options
-    const before: Array<{ key: string; life: number; monitored: boolean }> = []
-    for (const life of table.alive((id, error) =>
-      log.error({ runtimeId: id, err: error }, 'cannot read this row, it is left aside'),
-    )) {
-      if (!backends.serves(life.id)) continue
+  async start(runtime: RuntimeName): Promise<void> {
+    const { log, clock } = this.#options
+    const before = this.#enqueue(runtime)
+    await this.#options.queue.whenIdle()
+    const { adopted, vanished } = this.#sort(before)
+    this.#last.set(runtime, { at: clock.now(), adopted, vanished })
+    if (this.#options.adoptOrphans) await this.#adoptAll(runtime)
+    log.info({ runtime, adopted: adopted.length, vanished: vanished.length }, 'rows are taken up again')
+  }
+
+  #enqueue(runtime: RuntimeName): Before[] {
+    const { table, queue, log, backends } = this.#options
+    const before: Before[] = []
+    const broken = (id: string, error: unknown): void =>
+      log.error({ runtimeId: id, err: error }, 'cannot read this row, it is left aside; repair or remove it')
+    for (const life of table.alive(broken)) {
+      if (life.id.runtime !== runtime || !backends.serves(life.id)) continue
       const key = formatRuntimeId(life.id)
       before.push({ key, life: life.life, monitored: isMonitored(life) })
       queue.add(key)
     }
-    await queue.whenIdle()
+    return before
+  }
+
+  #sort(before: readonly Before[]): { adopted: string[]; vanished: string[] } {
     const adopted: string[] = []
     const vanished: string[] = []
     for (const { key, life, monitored } of before) {
-      const now = table.newest(key)
+      const now = this.#options.table.newest(key)
       if (now === null || now.life !== life || now.gone || now.state === 'deleted') vanished.push(key)
       else if (monitored) adopted.push(key)
     }
-    this.#last = { at: clock.now(), adopted: adopted.sort(), vanished: vanished.sort() }
-    if (this.#options.adoptOrphans) await this.#adoptAll()
-    log.info({ adopted: adopted.length, vanished: vanished.length }, 'rows are taken up again')
+    return { adopted: adopted.sort(), vanished: vanished.sort() }
   }
 
   report(scope: Scope): AdoptionReport {
     const visible = (id: string): boolean => allows(scope, parseRuntimeId(id).namespace)
     const { orphaned, foreign } = this.#compare()
+    const starts = [...this.#last.values()]
     return {
-      at: this.#last.at,
-      adopted: this.#last.adopted.filter(visible),
-      vanished: this.#last.vanished.filter(visible),
+      at: Math.max(0, ...starts.map(start => start.at)),
+      adopted: starts.flatMap(start => start.adopted).filter(visible),
+      vanished: starts.flatMap(start => start.vanished).filter(visible),
       foreign: foreign.filter(visible),
       orphaned: orphaned
         .map(({ id }) => formatRuntimeId(id))
@@ -123,9 +146,9 @@ export class Adoption implements AdoptionApi {
     return found
   }
 
-  async #adoptAll(): Promise<void> {
+  async #adoptAll(runtime: RuntimeName): Promise<void> {
     const { orphaned } = this.#compare()
-    for (const { id } of orphaned) {
+    for (const { id } of orphaned.filter(found => found.id.runtime === runtime)) {
       const key = formatRuntimeId(id)
       const { done, code } = await this.#actOn(key, 'adopt')
       if (!done) this.#options.log.warn({ runtimeId: key, code }, 'cannot take this orphan up')

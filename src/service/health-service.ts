@@ -1,3 +1,4 @@
+import type { RuntimeName } from '../domain/runtime-id.ts'
 import type { BackendView, HealthApi, HealthCheck } from './api.ts'
 import type { Backends } from './backends.ts'
 import type { Backend, Clock, Maintenance } from './ports.ts'
@@ -14,7 +15,7 @@ export interface HealthServiceOptions {
 /** livez, readyz and /v1/backends: what an operator is told, with the reason. */
 export class HealthService implements HealthApi {
   readonly #options: HealthServiceOptions
-  #adopted = false
+  readonly #adopted = new Set<RuntimeName>()
   #shuttingDown = false
   #probe: HealthCheck = { name: 'database', ok: true, reason: null }
   #probedAt = Number.NEGATIVE_INFINITY
@@ -23,9 +24,9 @@ export class HealthService implements HealthApi {
     this.#options = options
   }
 
-  /** Re-adoption after the start is done; readyz is red until then. */
-  adopted(): void {
-    this.#adopted = true
+  /** The rows of this runtime are taken up again after the start; its check is red until then. */
+  adopted(name: RuntimeName): void {
+    this.#adopted.add(name)
   }
 
   shutDown(): void {
@@ -38,10 +39,9 @@ export class HealthService implements HealthApi {
 
   ready(): { ready: boolean; status: 'ok' | 'degraded' | 'unavailable'; checks: readonly HealthCheck[] } {
     const { backends } = this.#options
-    const runtimes = backends.all.map(checkOf)
+    const runtimes = backends.all.map(backend => this.#runtime(backend))
     const own: HealthCheck[] = [
       this.#database(),
-      { name: 'adoption', ok: this.#adopted, reason: this.#adopted ? null : 'rows are not taken up again yet' },
       { name: 'shutdown', ok: !this.#shuttingDown, reason: this.#shuttingDown ? 'the daemon is shutting down' : null },
     ]
     const checks = [...own, ...runtimes]
@@ -67,9 +67,12 @@ export class HealthService implements HealthApi {
     }
     return this.#probe
   }
-}
 
-function checkOf(backend: Backend): HealthCheck {
-  const { fresh, reason } = backend.lifecycle.health()
-  return { name: `runtime ${backend.name}`, ok: fresh, reason }
+  #runtime(backend: Backend): HealthCheck {
+    const { fresh, reason } = backend.lifecycle.health()
+    const name = `runtime ${backend.name}`
+    if (!fresh) return { name, ok: false, reason: reason ?? 'the cluster has not been heard of' }
+    const ok = this.#adopted.has(backend.name)
+    return { name, ok, reason: ok ? null : 'its rows are not taken up again yet' }
+  }
 }
