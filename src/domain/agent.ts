@@ -45,7 +45,8 @@ export function agentKey(request: {
 
 /** Null, or why no name can be built from it. */
 export function identifierFault(identifier: string): string | null {
-  if (identifier.trim() !== '' && identifier.length <= MAX_IDENTIFIER && !hasControlCharacter(identifier)) return null
+  const readable = identifier.trim() !== '' && identifier.isWellFormed() && !hasControlCharacter(identifier)
+  if (readable && identifier.length <= MAX_IDENTIFIER) return null
   return `an identifier has 1 to ${MAX_IDENTIFIER} characters, not only blanks, and no control characters`
 }
 

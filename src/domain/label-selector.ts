@@ -23,7 +23,7 @@ function refuse(what: string): never {
 
 function tokenise(text: string): string[] {
   const tokens: string[] = []
-  const end = text.replace(/[ \t\r\n]+$/, '').length
+  const end = text.trimEnd().length
   TOKEN.lastIndex = 0
   while (TOKEN.lastIndex < end) {
     const [, token] = TOKEN.exec(text) ?? refuse('it has a character that belongs nowhere')

@@ -126,7 +126,7 @@ test('P3: it is a function of the identifier alone', () => {
 })
 
 test('P6: blank, control characters and over 256 are DNS_RESOLUTION_ERROR', () => {
-  for (const identifier of ['', '  ', 'a\nb', 'a\0', '\x7f', 'x'.repeat(257)]) {
+  for (const identifier of ['', '  ', 'a\nb', 'a\0', '\x7f', '\ud800', 'x'.repeat(257)]) {
     const options = { namespace: 'default', clusterDomain: 'cluster.local', sha256Hex }
     assert.equal(refusalOf('DNS_RESOLUTION_ERROR', () => agentDns(project(identifier), options)).status, 422)
     assert.notEqual(identifierFault(identifier), null)
