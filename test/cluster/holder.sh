@@ -9,6 +9,11 @@ cd "$STATE"
 mount --make-rshared /
 mount -t tmpfs tmpfs /run
 mount --bind "$STATE/log/var" /var/log
+mkdir -p "$STATE/overlay"
+# In a container the state folder itself may lie on an overlay, which cannot carry another.
+if [ "$(stat -f -c %T "$STATE")" = overlayfs ]; then
+  for dir in "$STATE/overlay" "$STATE/var/containerd"; do mount -t tmpfs tmpfs "$dir"; done
+fi
 # kubelet and containerd make folders of their own in these; an overlay keeps them off the host. (To make mount points on the host
 # and remove them afterwards would silently unmount them in every other cluster.)
 for dir in /var/lib /opt /usr/libexec; do
