@@ -19,6 +19,8 @@ export interface Call {
   readonly contentType?: string
   /** Default: the transport's. All attempts together end within it. */
   readonly deadlineMs?: number
+  /** If given, the deadline ends with the headers and the body has so long (big pages over a slow network). */
+  readonly bodyDeadlineMs?: number
   readonly signal?: AbortSignal
   /** false: one attempt (the reflector has a back-off of its own). Default true. */
   readonly retry?: boolean
@@ -81,6 +83,7 @@ const DEFAULT_RETRY_AFTER_MS = 1000
 interface Attempt {
   readonly signal: AbortSignal
   readonly until: number
+  readonly extend: (ms: number) => void
 }
 
 /**
@@ -118,12 +121,12 @@ export class Transport {
    */
   async request(call: Call): Promise<Reply> {
     const until = Date.now() + (call.deadlineMs ?? this.#options.deadlineMs)
-    return await withDeadline(until, call.signal, async signal => {
+    return await withDeadline(until, call.signal, async attempt => {
       for (let n = 0; ; n += 1) {
-        const outcome = await this.#tryOnce(call, { signal, until })
+        const outcome = await this.#tryOnce(call, attempt)
         const wait = call.retry === false ? null : this.#retryDelay(call, outcome, n)
-        if (wait === null || Date.now() + wait >= until || signal.aborted) return settle(outcome)
-        await pause(wait, signal)
+        if (wait === null || Date.now() + wait >= until || attempt.signal.aborted) return settle(outcome)
+        await pause(wait, attempt.signal)
       }
     })
   }
@@ -131,8 +134,8 @@ export class Transport {
   /** One attempt (two after a 401). The deadline ends with the headers; the signal ends the body too. Throws TransportError. */
   async stream(call: Call): Promise<StreamReply> {
     const until = Date.now() + (call.deadlineMs ?? this.#options.deadlineMs)
-    return await withDeadline(until, call.signal, async (signal, endWith) => {
-      const reply = await this.#authorized(call, { signal, until }, 'streams')
+    return await withDeadline(until, call.signal, async (attempt, endWith) => {
+      const reply = await this.#authorized(call, attempt, 'streams')
       endWith(reply.body)
       return { status: reply.statusCode, headers: reply.headers, body: reply.body }
     })
@@ -150,6 +153,7 @@ export class Transport {
       release = await this.#limiter.acquire(attempt.signal)
       if (!release) throw new TransportError(abortKind(call), false)
       const reply = await this.#authorized(call, attempt, 'calls')
+      if (call.bodyDeadlineMs !== undefined) attempt.extend(call.bodyDeadlineMs)
       const body = await readBody(call, reply)
       if (reply.statusCode === 429) this.#closeGate(retryAfterMs(reply.headers['retry-after'], Date.now()))
       return { status: reply.statusCode, headers: reply.headers, body }
@@ -276,12 +280,16 @@ async function readBody(call: Call, reply: Dispatcher.ResponseData): Promise<Buf
 async function withDeadline<T>(
   until: number,
   outer: AbortSignal | undefined,
-  work: (signal: AbortSignal, endWith: (body: Readable) => void) => Promise<T>,
+  work: (attempt: Attempt, endWith: (body: Readable) => void) => Promise<T>,
 ): Promise<T> {
   const controller = new AbortController()
   const abort = (): void => controller.abort()
   const release = (): void => outer?.removeEventListener('abort', abort)
-  const timer = setTimeout(abort, Math.max(0, until - Date.now()))
+  let timer = setTimeout(abort, Math.max(0, until - Date.now()))
+  const extend = (ms: number): void => {
+    clearTimeout(timer)
+    timer = setTimeout(abort, ms)
+  }
   if (outer?.aborted) abort()
   outer?.addEventListener('abort', abort)
   let streaming = false
@@ -290,7 +298,7 @@ async function withDeadline<T>(
     body.once('close', release)
   }
   try {
-    return await work(controller.signal, endWith)
+    return await work({ signal: controller.signal, until, extend }, endWith)
   } finally {
     clearTimeout(timer)
     if (!streaming) release()
