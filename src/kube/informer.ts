@@ -1,0 +1,276 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { RawObject } from './decode.ts'
+import type { KubeObjects } from './objects.ts'
+import { RecordIndex } from './record-index.ts'
+import { Reflector } from './reflector.ts'
+import type { Clock, Log, ReflectorCounters, ReflectorSink } from './reflector-options.ts'
+import type { ReflectorProfile } from './reflector-profile.ts'
+import type { Transport } from './transport.ts'
+import type { Records } from './trim.ts'
+import { isOlderVersion } from './versions.ts'
+
+/** `list`: of the first complete list. `relist`: found by a later one, so what lay between was not seen. */
+export type ChangeSource = 'list' | 'watch' | 'relist'
+
+/**
+ * `deleted` carries the last state known (of a watch: the one of the deletion) and speaks of that uid alone.
+ * `previous` is what the cache held before, null for a new uid.
+ */
+export interface Change<R> {
+  readonly type: 'applied' | 'deleted'
+  readonly record: R
+  readonly previous: R | null
+  readonly source: ChangeSource
+}
+
+export interface InformerOptions<K extends keyof Records> {
+  readonly transport: Transport
+  readonly kind: K
+  /** null = all namespaces. */
+  readonly namespace: string | null
+  readonly labelSelector: string
+  /** Object → what is kept of it; `previous` is the record of the same uid. What throws here is logged, counted, left out. */
+  readonly transform: (object: KubeObjects[K], previous?: Records[K]) => Records[K]
+  readonly indexes?: Readonly<Record<string, (record: Records[K]) => string | undefined>>
+  readonly profile: ReflectorProfile
+  readonly log: Log
+  readonly clock?: Clock
+}
+
+interface Entry<R> {
+  record: R
+  stamp: number
+}
+
+export interface InformerCounters extends ReflectorCounters {
+  /** Exceptions of handlers and of the transform. */
+  handlerErrors: number
+  /** Objects older than what was known of them. */
+  stale: number
+}
+
+/** Handlers are told of that many records of the first list before others get a turn. */
+const SLICE = 1000
+
+/**
+ * One collection in memory, kept true by a reflector, keyed by namespace and name. An object of another uid under the
+ * same name is another object: it is told as deleted, then applied. Of one uid nothing older than what is known is taken,
+ * and the same resourceVersion is told once.
+ *
+ * Handlers run synchronously after the cache was changed, in the order of the changes of an object; they should only note
+ * a key. Until the first list is complete nothing is told; then each record once (`list`), then `hasSynced` for ever.
+ */
+export class Informer<K extends keyof Records> {
+  readonly kind: K
+  readonly namespace: string | null
+  readonly #options: InformerOptions<K>
+  readonly #reflector: Reflector
+  readonly #namespaces = new Map<string, Map<string, Entry<Records[K]>>>()
+  readonly #indexes = new Map<string, RecordIndex<Records[K]>>()
+  readonly #handlers = new Set<(change: Change<Records[K]>) => void>()
+  readonly #synced = Promise.withResolvers<true>()
+  #size = 0
+  #stamp = 0
+  #rewound = false
+  #hasSynced = false
+  #handlerErrors = 0
+  #stale = 0
+
+  constructor(options: InformerOptions<K>) {
+    this.kind = options.kind
+    this.namespace = options.namespace
+    this.#options = options
+    for (const [name, key] of Object.entries(options.indexes ?? {})) this.#indexes.set(name, new RecordIndex(key))
+    this.#reflector = new Reflector({ ...options, sink: this.#sink() })
+  }
+
+  /** Idempotent. */
+  start(): void {
+    this.#reflector.start()
+  }
+
+  /** Afterwards no handler is called; what is cached stays readable. */
+  async stop(): Promise<void> {
+    await this.#reflector.stop()
+  }
+
+  get hasSynced(): boolean {
+    return this.#hasSynced
+  }
+
+  /** True once synced, false if the signal was aborted first. */
+  async whenSynced(signal?: AbortSignal): Promise<boolean> {
+    if (this.#hasSynced || signal === undefined) return await this.#synced.promise
+    const aborted = Promise.withResolvers<false>()
+    const abort = (): void => aborted.resolve(false)
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort, { once: true })
+    try {
+      return await Promise.race([this.#synced.promise, aborted.promise])
+    } finally {
+      signal.removeEventListener('abort', abort)
+    }
+  }
+
+  /** When the cluster last said something of this collection (ms); null = never. */
+  get lastContact(): number | null {
+    return this.#reflector.lastContact
+  }
+
+  /** The last failure while it lasts, without addresses; null = none. */
+  get reason(): string | null {
+    return this.#reflector.reason
+  }
+
+  get counters(): InformerCounters {
+    return { ...this.#reflector.counters, handlerErrors: this.#handlerErrors, stale: this.#stale }
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  get(namespace: string, name: string): Records[K] | undefined {
+    return this.#namespaces.get(namespace)?.get(name)?.record
+  }
+
+  /** All records, in no order. */
+  *list(): Generator<Records[K]> {
+    for (const names of this.#namespaces.values()) {
+      for (const entry of names.values()) yield entry.record
+    }
+  }
+
+  /** Records whose index function gives this value. Throws if there is no such index. */
+  byIndex(index: string, value: string): readonly Records[K][] {
+    const found = this.#indexes.get(index)
+    if (!found) throw new Error(`the informer of ${this.kind}s has no index "${index}"`)
+    return found.get(value)
+  }
+
+  /** Answers the function that ends it. An exception of the handler is logged and counted and goes nowhere else. */
+  onChange(handler: (change: Change<Records[K]>) => void): () => void {
+    this.#handlers.add(handler)
+    return () => this.#handlers.delete(handler)
+  }
+
+  #sink(): ReflectorSink {
+    return {
+      begin: rewound => {
+        this.#stamp += 1
+        this.#rewound = rewound
+      },
+      page: objects => {
+        for (const object of objects) this.#apply(object, 'relist')
+      },
+      end: async () => {
+        this.#sweep()
+        if (!this.#hasSynced) await this.#announce()
+      },
+      apply: object => this.#apply(object, 'watch'),
+      remove: object => this.#remove(object),
+    }
+  }
+
+  #apply(object: RawObject, source: ChangeSource): void {
+    const { namespace = '', name = '', uid, resourceVersion = '' } = object.metadata ?? {}
+    const found = this.#namespaces.get(namespace)?.get(name)
+    const entry = found?.record.metadata.uid === uid ? found : undefined
+    if (entry) {
+      entry.stamp = this.#stamp
+      if (!this.#isNews(resourceVersion, entry.record, source)) return
+    }
+    const previous = entry?.record
+    const record = this.#transform(object, previous)
+    if (record === null) return
+    if (found && !entry) this.#drop(found.record, source)
+    this.#put(record, entry)
+    this.#tell({ type: 'applied', record, previous: previous ?? null, source })
+  }
+
+  #isNews(version: string, known: Records[K], source: ChangeSource): boolean {
+    const knownVersion = known.metadata.resourceVersion
+    if (version === knownVersion) return false
+    const believed = source === 'relist' && this.#rewound
+    if (believed || !isOlderVersion(version, knownVersion)) return true
+    this.#stale += 1
+    return false
+  }
+
+  #put(record: Records[K], entry: Entry<Records[K]> | undefined): void {
+    if (entry) {
+      for (const index of this.#indexes.values()) index.remove(entry.record)
+      entry.record = record
+    } else {
+      const { namespace, name } = record.metadata
+      const names = this.#namespaces.get(namespace) ?? new Map<string, Entry<Records[K]>>()
+      if (names.size === 0) this.#namespaces.set(namespace, names)
+      names.set(name, { record, stamp: this.#stamp })
+      this.#size += 1
+    }
+    for (const index of this.#indexes.values()) index.add(record)
+  }
+
+  #remove(object: RawObject): void {
+    const { namespace = '', name = '', uid } = object.metadata ?? {}
+    const entry = this.#namespaces.get(namespace)?.get(name)
+    if (!entry || entry.record.metadata.uid !== uid) return
+    this.#drop(entry.record, 'watch', this.#transform(object, entry.record) ?? entry.record)
+  }
+
+  #drop(known: Records[K], source: ChangeSource, last: Records[K] = known): void {
+    const { namespace, name } = known.metadata
+    const names = this.#namespaces.get(namespace)
+    names?.delete(name)
+    if (names?.size === 0) this.#namespaces.delete(namespace)
+    for (const index of this.#indexes.values()) index.remove(known)
+    this.#size -= 1
+    this.#tell({ type: 'deleted', record: last, previous: known, source })
+  }
+
+  /** What the list that is now complete did not show is gone. */
+  #sweep(): void {
+    for (const names of this.#namespaces.values()) {
+      for (const entry of names.values()) {
+        if (entry.stamp !== this.#stamp) this.#drop(entry.record, 'relist')
+      }
+    }
+  }
+
+  async #announce(): Promise<void> {
+    const all = [...this.list()]
+    this.#hasSynced = true
+    for (let at = 0; at < all.length; at += SLICE) {
+      for (const record of all.slice(at, at + SLICE))
+        this.#tell({ type: 'applied', record, previous: null, source: 'list' })
+      await nextTurn()
+    }
+    this.#synced.resolve(true)
+  }
+
+  #transform(object: RawObject, previous: Records[K] | undefined): Records[K] | null {
+    try {
+      return this.#options.transform(object as KubeObjects[K], previous)
+    } catch (error) {
+      this.#note(error, object, 'an object of the cluster could not be read')
+      return null
+    }
+  }
+
+  #tell(change: Change<Records[K]>): void {
+    if (!this.#hasSynced) return
+    for (const handler of this.#handlers) {
+      try {
+        handler(change)
+      } catch (error) {
+        this.#note(error, change.record, 'a handler of changes failed')
+      }
+    }
+  }
+
+  #note(error: unknown, object: { metadata?: { namespace?: string; name?: string } }, message: string): void {
+    this.#handlerErrors += 1
+    const { namespace, name } = object.metadata ?? {}
+    this.#options.log.error({ err: error, kind: this.kind, namespace, name }, message)
+  }
+}
