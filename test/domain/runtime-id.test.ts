@@ -24,7 +24,7 @@ const refused = (text: string) =>
     text,
   )
 
-test('B1, B2, B3: the IDs of the seed read and write, blanks in namespaces or not', () => {
+test('B1, B2, B3: the IDs of the seed read and write, "-" in the namespace too', () => {
   assert.deepEqual(parseRuntimeId('k8s-default|deployment|web-api'), {
     runtime: 'k8s',
     namespace: 'default',

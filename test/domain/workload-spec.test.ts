@@ -310,7 +310,7 @@ test('B-86: a refusal never repeats the value of a variable, and is bounded', ()
   assert.equal(error.errors.length, 100)
 })
 
-test('O9, F-1: an agent container without start time-out gets 120 s', () => {
+test('O9: an agent container without start time-out gets 120 s', () => {
   const agent = { defaults: { kind: 'pod' as const } }
   assert.equal(specOf({}, agent).startTimeoutSeconds, 120)
   assert.equal(specOf({}, { defaults: { kind: 'pod', startTimeoutSeconds: 30 } }).startTimeoutSeconds, 30)
