@@ -51,7 +51,6 @@ export class Reconciler {
     let life = found
     let observation = await this.#firstLook(life, fresh)
     for (let step = 0; step < STEPS_A_TURN; step++) {
-      if (observation === null) return
       const decision = decide(life, observation, { now: this.#options.clock.now() })
       if (decision.look !== null) {
         observation = await this.#workloads(life).look(life, decision.look)
