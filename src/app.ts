@@ -176,7 +176,7 @@ function compose(options: AppOptions) {
     clock,
     defaults: createDefaults(config),
     newNonce,
-    newName: () => generateName(randomBytes(8)),
+    newName: () => generateName(randomBytes(10)),
     sha256: text => createHash('sha256').update(text).digest('hex'),
   })
   const reader = new RuntimeReader({ table: store, backends, views, takeUp, changes, clock })
