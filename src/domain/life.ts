@@ -43,6 +43,16 @@ export interface Intent {
   readonly verb: VerbInHand | null
 }
 
+/** What stood already when the run was allotted, and therefore proves nothing of it. */
+export interface Standing {
+  /** A Job's count. */
+  readonly succeeded: number
+  /** Failure conditions, each as type and lastTransitionTime (`failureKey`). */
+  readonly failures: readonly string[]
+  /** uids of the pods of earlier runs. */
+  readonly pods: readonly string[]
+}
+
 /** One workload from create (or take-up) to its end: one uid, one row. Times are ms since the epoch. */
 export interface Life {
   /** Number of the row, given by the store; rises with each life of the database. */
@@ -78,14 +88,15 @@ export interface Life {
   readonly startBy: number | null
   /** Ended by our own suspend, so that start may open a new run (Jobs). */
   readonly suspendedByUs: boolean
-  /** Values standing when the run was allotted, which therefore prove nothing of it. */
-  readonly standing: { readonly succeeded: number; readonly failureAt: number | null }
+  readonly standing: Standing
 
   readonly exitCode: number | null
   /** Causes of the Warnings already given in this run. */
   readonly warned: readonly string[]
-  /** Since when a failure condition that must last (ReplicaFailure, agent trouble) has been seen. */
+  /** Since when what must last has been seen: ReplicaFailure, a Job without a pod, an agent's trouble. */
   readonly failingSince: number | null
+  /** When Warning Events were last looked up (lifecycle.md §8: at most once a minute). */
+  readonly warningsAt: number | null
 
   /** resourceVersion of the answer to our last write: nothing older is believed. */
   readonly writtenVersion: string | null

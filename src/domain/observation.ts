@@ -1,6 +1,6 @@
 /**
  * What a backend saw of one life: facts, never a state (lifecycle.md §3). Backend-neutral: the Kubernetes and the
- * Docker observers both speak it. What the facts mean for a runtime is `lifecycle.ts`'s business.
+ * Docker observers both speak it. What the facts mean for a runtime is `lifecycle.ts`'s business. Times are ms.
  */
 export type Observation = Seen | Gone
 
@@ -10,10 +10,15 @@ export interface Trouble {
   readonly reason: string
   readonly message: string | null
   readonly hint: string | null
-  /** Shown but never a Warning (waiting reasons outside the table). */
+  /** Shown but never a Warning: what stands outside the table, and a crash loop between two tries. */
   readonly quiet: boolean
+  /** Time in the object, where it has one. */
+  readonly at: number | null
+  /** uid of the pod it was read from. */
+  readonly pod: string | null
 }
 
+/** In order of priority. */
 export const TROUBLE_CAUSES = [
   'image',
   'config',
@@ -39,12 +44,49 @@ export interface Display {
   readonly nodeName: string | null
 }
 
+/** One pod (or container) of the workload, its `main` container first of all. */
+export interface PodSeen {
+  readonly uid: string
+  readonly phase: string | null
+  readonly terminating: boolean
+  /** Last state of a pod whose object is gone. */
+  readonly gone: boolean
+  /** Succeeded or Failed. */
+  readonly ended: boolean
+  /** Condition Ready. */
+  readonly ready: boolean
+  readonly readyAt: number | null
+  /** `main` has run (lifecycle.md §3): not merely left Pending. */
+  readonly ran: boolean
+  readonly running: boolean
+  /** When `main` last began to run. */
+  readonly startedAt: number | null
+  readonly finishedAt: number | null
+  /** Last terminated code of `main`; null if unseen or ContainerStatusUnknown. */
+  readonly exitCode: number | null
+  readonly oomKilled: boolean
+  /** It ended by itself: what its own deletion causes is no verdict. */
+  readonly endingCounts: boolean
+  readonly reason: string | null
+  readonly message: string | null
+  /** Since when `main` waits in ContainerCreating; null if it does not. */
+  readonly creatingSince: number | null
+}
+
+export interface Condition {
+  readonly at: number | null
+  readonly reason: string
+  readonly message: string | null
+}
+
 interface Common {
   /** From a direct GET, or the answer of our own write, rather than from the cache. */
   readonly live: boolean
   /** The pods come from a live LIST as well. */
   readonly livePods: boolean
-  /** When it was looked at, ms. */
+  /** Warning Events were looked up as well. Absent = false. */
+  readonly liveWarnings?: boolean
+  /** When it was looked at. */
   readonly at: number
 }
 
@@ -56,7 +98,7 @@ export interface Gone extends Common {
   readonly type: 'gone'
   /** uid of another object under the name, if there is one. */
   readonly otherUid: string | null
-  /** That other object carries the nonce of this life (our own create that was not bound yet). */
+  /** Its pods that have not ended. */
   readonly podsLeft: number
   /** The last that was seen of the object and its pods, gone ones too; null if nothing was. */
   readonly last: Seen | null
@@ -75,6 +117,8 @@ export interface Seen extends Common {
   readonly labelled: boolean
   readonly instance: string | null
   readonly deleting: boolean
+  /** deletionTimestamp less its grace. */
+  readonly deletionAskedAt: number | null
   readonly finalizers: readonly string[]
   readonly createdAt: number
   readonly display: Display
@@ -83,10 +127,44 @@ export interface Seen extends Common {
 
 export interface DeploymentFacts {
   readonly kind: 'deployment'
+  /** spec.replicas, absent = 1. */
+  readonly desired: number
+  /** status.replicas. */
+  readonly replicas: number
+  readonly ready: number
+  /** Condition ReplicaFailure=True. */
+  readonly replicaFailure: Condition | null
+  /** Condition Progressing=False with ProgressDeadlineExceeded; another reason is nothing. */
+  readonly deadline: Condition | null
+  readonly pods: readonly PodSeen[]
+  /** In order of priority. */
+  readonly troubles: readonly Trouble[]
 }
+
 export interface JobFacts {
   readonly kind: 'job'
+  readonly suspended: boolean
+  /** Condition Suspended=True: the sign that the controller has seen it. */
+  readonly suspendedSeen: boolean
+  readonly active: number
+  readonly succeeded: number
+  readonly failed: number
+  readonly ready: number
+  readonly terminating: number
+  readonly hasStartTime: boolean
+  readonly completions: number
+  readonly backoffLimit: number
+  readonly complete: Condition | null
+  readonly failure: Condition | null
+  /** SuccessCriteriaMet or FailureTarget: the verdict is on its way, the counters are none. */
+  readonly deciding: boolean
+  readonly pods: readonly PodSeen[]
+  readonly troubles: readonly Trouble[]
 }
+
 export interface PodFacts {
   readonly kind: 'pod'
+  /** The one pod. */
+  readonly pods: readonly PodSeen[]
+  readonly troubles: readonly Trouble[]
 }
