@@ -92,7 +92,8 @@ async function write(workloads: Workloads, life: Life, plan: Plan, seen: Observa
 
 function outcomeOf(error: RuntimeError, attempt: Attempt): Outcome {
   if (error.leftBehind) return { type: 'halfMade' }
-  if (!error.notDone) return { type: 'noAnswer' }
+  // 504 always means that the verb goes on (wire.md §7), also when it was the read before the write that hung.
+  if (!error.notDone || error.code === 'BACKEND_TIMEOUT') return { type: 'noAnswer' }
   const final = attempt.refusedByPlan === true || (attempt.writing && (error.status === 409 || error.status === 422))
   return { type: 'refused', final }
 }
