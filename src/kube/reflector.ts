@@ -193,7 +193,7 @@ export class Reflector {
       signal,
       maxLineBytes,
       hardMs: Math.max(1, Math.min(hardMs, this.#relistAt - started)),
-      idleMs: this.#bookmarks ? idleMs : hardMs,
+      idleMs: () => (this.#bookmarks ? idleMs : hardMs),
       onBytes: () => this.#heard(),
       onLine: line => this.#take(line),
     })

@@ -18,8 +18,9 @@ export class WatchFault extends Error {
 export interface WatchReading {
   readonly signal: AbortSignal
   readonly maxLineBytes: number
-  /** Longest time without a byte, and in all. */
-  readonly idleMs: number
+  /** Longest time without a byte; asked again after each, for a server may show only later that it sends bookmarks. */
+  readonly idleMs: () => number
+  /** Longest time in all. */
   readonly hardMs: number
   readonly onBytes: () => void
   /** May throw a WatchFault to end the reading. */
@@ -44,7 +45,14 @@ export async function readWatch(reply: StreamReply, reading: WatchReading): Prom
     cut ??= how
     body.destroy()
   }
-  const idle = setTimeout(end('idle'), reading.idleMs)
+  let idleMs = reading.idleMs()
+  let idle = setTimeout(end('idle'), idleMs)
+  const rearm = (): void => {
+    if (idleMs === reading.idleMs()) return void idle.refresh()
+    clearTimeout(idle)
+    idleMs = reading.idleMs()
+    idle = setTimeout(end('idle'), idleMs)
+  }
   const hard = setTimeout(end('hard'), reply.status === 200 ? reading.hardMs : STATUS_MS)
   const splitter = new LineSplitter(reading.maxLineBytes)
   const errorText: Buffer[] = []
@@ -53,7 +61,6 @@ export async function readWatch(reply: StreamReply, reading: WatchReading): Prom
     for await (const chunk of body as AsyncIterable<Buffer>) {
       if (cut || reading.signal.aborted) break
       size += chunk.length
-      idle.refresh()
       if (reply.status !== 200) {
         errorText.push(chunk)
         if (size > STATUS_BYTES) break
@@ -63,6 +70,7 @@ export async function readWatch(reply: StreamReply, reading: WatchReading): Prom
       splitter.push(chunk, line => {
         if (line !== '' && !reading.signal.aborted) reading.onLine(line)
       })
+      rearm()
     }
   } catch (cause) {
     if (cause instanceof WatchFault) throw cause
