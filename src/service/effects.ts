@@ -13,6 +13,9 @@ export interface EffectsOptions {
   readonly workloadsOf: (life: Life) => Workloads
 }
 
+/** A verb over an unanswered create finishes that first: one round each, and one to spare. */
+const ROUNDS = 3
+
 /** Carries the verb in hand of a row to the cluster: read, plan, write, result (lifecycle.md §2). */
 export class Effects {
   readonly #options: EffectsOptions
@@ -26,10 +29,19 @@ export class Effects {
    * withdrawn as §2.2 says) or of a missing answer (the verb stays in hand). Only inside the key's turn.
    */
   async carryOut(life: Life): Promise<Life> {
+    let current = life
+    for (let round = 0; round < ROUNDS; round++) {
+      const { life: next, due } = await this.#carryOutOnce(current)
+      if (!due) return next
+      current = next
+    }
+    return current
+  }
+
+  async #carryOutOnce(life: Life): Promise<{ life: Life; due: boolean }> {
     const attempt: Attempt = { writing: false }
     try {
-      const done = await this.#attempt(life, attempt)
-      return await this.#settle(life, done)
+      return await this.#settle(life, await this.#attempt(life, attempt))
     } catch (error) {
       if (!isRuntimeError(error) || error.code === 'STORAGE_UNAVAILABLE') throw error
       await this.#settle(life, outcomeOf(error, attempt))
@@ -60,9 +72,9 @@ export class Effects {
     return { type: 'done', plan, seen, written: await write(workloads, life, plan, seen) }
   }
 
-  async #settle(life: Life, outcome: Outcome): Promise<Life> {
+  async #settle(life: Life, outcome: Outcome): Promise<{ life: Life; due: boolean }> {
     const decision = settle(life, outcome, { now: this.#options.clock.now() })
-    return await this.#options.recorder.record(life, decision)
+    return { life: await this.#options.recorder.record(life, decision), due: decision.effect }
   }
 }
 
