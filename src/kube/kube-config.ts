@@ -130,7 +130,7 @@ const User = z.object({
   as: text.nullish(),
   'as-groups': listOf(text),
   exec: Exec.nullish(),
-  'auth-provider': z.unknown(),
+  'auth-provider': z.unknown().optional(),
 })
 const Context = z.object({ cluster: text, user: text.nullish(), namespace: text.nullish() })
 const KubeConfigFile = z.object({
@@ -155,9 +155,10 @@ function parse(file: string): Parsed {
   }
   try {
     return { folder: dirname(resolve(file)), config: KubeConfigFile.parse(load(content) ?? {}) }
-  } catch (cause) {
-    const where = cause instanceof z.ZodError ? ` (at ${cause.issues[0]?.path.join('.') || 'the top'})` : ''
-    throw refuse(`${file} is not a kubeconfig${where}`, cause)
+  } catch (error) {
+    // no cause: a YAML error quotes the lines around it, and those hold secrets
+    const where = error instanceof z.ZodError ? ` (at ${error.issues[0]?.path.join('.') || 'the top'})` : ''
+    throw refuse(`${file} is not a kubeconfig${where}`)
   }
 }
 

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { decodeEvent, decodeList, LineSplitter, withoutManagedFields } from '../../src/kube/decode.ts'
+import { isOlderVersion } from '../../src/kube/versions.ts'
+
+const managed = [
+  { manager: 'kubectl', fieldsV1: { 'f:spec': { 'f:replicas': {} }, 'f:metadata': {}, 'k:{"name":"a"}': {} } },
+]
+
+test('managedFields are cut out of objects and of lists in the order of the API server', () => {
+  const object = (name: string) => ({
+    metadata: { name, managedFields: managed },
+    spec: { template: { metadata: {} } },
+  })
+  assert.equal(
+    withoutManagedFields(JSON.stringify(object('a'))),
+    '{"metadata":{"name":"a"},"spec":{"template":{"metadata":{}}}}',
+  )
+  const list = {
+    metadata: { resourceVersion: '7', continue: 'x' },
+    items: [object('a'), { metadata: { managedFields: managed }, spec: {} }],
+  }
+  const decoded = decodeList(Buffer.from(JSON.stringify(list)))
+  assert.deepEqual(decoded, {
+    version: '7',
+    token: 'x',
+    items: [
+      { metadata: { name: 'a' }, spec: { template: { metadata: {} } } },
+      { metadata: {}, spec: {} },
+    ],
+  })
+})
+
+test('an object that only speaks of managedFields loses nothing', () => {
+  const object = {
+    metadata: { name: 'a', annotations: { x: '"managedFields":[ ]},"spec":' } },
+    spec: { a: ['"managedFields":['] },
+  }
+  assert.deepEqual(JSON.parse(withoutManagedFields(JSON.stringify(object))), object)
+})
+
+/** Objects with their keys in any order, texts that look like ours included. */
+const text = fc.oneof(
+  fc.string({ maxLength: 8 }),
+  fc.constantFrom('"managedFields":[', ']},"spec":', '\\"managedFields\\":['),
+)
+const metadata = fc
+  .tuple(fc.record({ name: text, labels: fc.dictionary(text, text, { maxKeys: 2 }) }), fc.boolean(), fc.boolean())
+  .map(([rest, has, first]) =>
+    !has ? rest : first ? { managedFields: managed, ...rest } : { ...rest, managedFields: managed },
+  )
+const object = fc
+  .tuple(metadata, fc.dictionary(text, text, { maxKeys: 2 }), fc.constantFrom('msx', 'smx', 'mxs', 'xsm'))
+  .map(([meta, spec, order]) =>
+    Object.fromEntries(
+      [...order].map(key => (key === 'm' ? ['metadata', meta] : key === 's' ? ['spec', spec] : ['status', {}])),
+    ),
+  )
+
+const stripped = (value: unknown): unknown =>
+  JSON.parse(JSON.stringify(value), (key, inner) => (key === 'managedFields' ? undefined : inner))
+
+test('whatever the order of keys, a list keeps all but managedFields', () => {
+  fc.assert(
+    fc.property(fc.array(object, { maxLength: 5 }), items => {
+      const { items: decoded } = decodeList(Buffer.from(JSON.stringify({ metadata: {}, items })))
+      assert.deepEqual(stripped(decoded), stripped(items))
+    }),
+    { numRuns: 500 },
+  )
+})
+
+test('what is no list and no event is refused', () => {
+  for (const text of ['null', '[]', '{}', '{"metadata":{},"items":3}', '<html>', '']) {
+    assert.throws(() => decodeList(Buffer.from(text)), text)
+  }
+  for (const text of ['null', '{}', '{"type":"ADDED"}', '{"type":"ADDED","object":null}', '3']) {
+    assert.throws(() => decodeEvent(text), text)
+  }
+  assert.deepEqual(decodeList(Buffer.from('{"metadata":{},"items":null}')).items, [])
+})
+
+test('L7: lines come whole however their bytes are cut', () => {
+  const lines = fc.array(fc.string({ unit: 'binary', maxLength: 12 }).map(line => line.replaceAll('\n', '·')))
+  fc.assert(
+    fc.property(lines, fc.array(fc.nat(40), { maxLength: 30 }), (all, cuts) => {
+      const bytes = Buffer.from(all.map(line => `${line}\n`).join(''))
+      const splitter = new LineSplitter(1000)
+      const seen: string[] = []
+      let from = 0
+      for (const size of [...cuts, bytes.length]) {
+        splitter.push(bytes.subarray(from, from + size), line => seen.push(line))
+        from = Math.min(bytes.length, from + size)
+      }
+      assert.deepEqual(
+        seen,
+        all.map(line => Buffer.from(line).toString('utf8')),
+      )
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('F-11: a line over the limit is refused before it is kept', () => {
+  const splitter = new LineSplitter(10)
+  splitter.push(Buffer.from('0123456789\n01234'), () => {})
+  assert.throws(() => splitter.push(Buffer.from('567890'), () => {}), RangeError)
+  assert.throws(() => new LineSplitter(10).push(Buffer.from('0123456789a\n'), () => {}), RangeError)
+})
+
+test('versions are compared as whole numbers of any size, and not at all otherwise', () => {
+  fc.assert(
+    fc.property(fc.bigInt({ min: 0n, max: 2n ** 70n }), fc.bigInt({ min: 0n, max: 2n ** 70n }), (a, b) => {
+      assert.equal(isOlderVersion(String(a), String(b)), a < b)
+    }),
+  )
+  for (const [a, b] of [
+    ['', '5'],
+    ['x', '5'],
+    ['5', 'y'],
+    ['-1', '5'],
+    ['1.5', '5'],
+  ] as const) {
+    assert.equal(isOlderVersion(a, b), false)
+  }
+})
