@@ -83,7 +83,7 @@ export class KubeClient {
   }
 
   /** 404 here means that the namespace is missing, and is SPEC_REFUSED. */
-  async create<K extends KubeKind>(kind: K, namespace: string, object: KubeObjects[K], options: CallOptions = {}) {
+  async create<K extends KubeKind>(kind: K, namespace: string, object: Named, options: CallOptions = {}) {
     const name = object.metadata?.name ?? ''
     const call: Call = { method: 'POST', path: collectionPath(kind, namespace), body: object, ...options }
     const doing = { action: `create the ${kind} ${name} in ${namespace}`, write: true, create: true }
@@ -190,6 +190,11 @@ export class KubeClient {
       throw fromTransport(error, doing)
     }
   }
+}
+
+/** An object to be made, as the builders make it. */
+interface Named {
+  readonly metadata?: { readonly name?: string }
 }
 
 interface Page<T> {
