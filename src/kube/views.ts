@@ -1,0 +1,74 @@
+import type { Life } from '../domain/life.ts'
+import type { Gone, Seen } from '../domain/observation.ts'
+import type { Informers } from './informers.ts'
+import type { WorkloadObject } from './kinds.ts'
+import type { LastSeenMemory } from './last-seen.ts'
+import type { Deployment, Job, Pod } from './objects.ts'
+import { type KeptPod, type LookedAt, observeAgentPod, observeDeployment, observeGone, observeJob } from './observe.ts'
+import type { Ownership } from './ownership.ts'
+import { type PodRecord, trimPod } from './trim.ts'
+
+export interface ViewsOptions {
+  readonly informers: Informers
+  readonly ownership: Ownership
+  readonly memory: LastSeenMemory
+}
+
+/** Puts together what an observer needs: the object, its pods by owner, and those of its pods that are gone. */
+export class Views {
+  readonly #options: ViewsOptions
+
+  constructor(options: ViewsOptions) {
+    this.#options = options
+  }
+
+  /** Its pods in the cache, as far as their owners are known. */
+  cachedPods({ id }: Life, uid: string): readonly PodRecord[] {
+    const { informers, ownership } = this.#options
+    return ownership.known(informers.podsNaming(id), { kind: id.kind, uid }) as PodRecord[]
+  }
+
+  /** As the cache would keep them: with the time their deletion was first asked for, which only the cache has seen. */
+  remembered({ id }: Life, pods: readonly Pod[]): readonly PodRecord[] {
+    const known = new Map(this.#options.informers.podsNaming(id).map(record => [record.metadata.uid, record]))
+    return pods.map(pod => trimPod(pod, known.get(pod.metadata?.uid ?? '')))
+  }
+
+  seen(life: Life, object: WorkloadObject, pods: readonly PodRecord[], look: LookedAt): Seen {
+    switch (life.id.kind) {
+      case 'deployment':
+        return observeDeployment(object as Deployment, pods.map(kept), look)
+      case 'job':
+        return observeJob(object as Job, this.#withGone(object.metadata?.uid ?? '', pods), look)
+      case 'pod':
+        return observeAgentPod(kept(this.remembered(life, [object as Pod])[0] as PodRecord), look)
+    }
+  }
+
+  gone(life: Life, otherUid: string | null, pods: readonly PodRecord[], look: LookedAt): Gone {
+    return observeGone({ otherUid, pods: pods.map(kept), last: this.#last(life, look.at) }, look)
+  }
+
+  /** The last that was seen of it before it went. */
+  #last(life: Life, at: number): Seen | null {
+    const last = life.uid === null ? null : this.#options.memory.of(life.uid)
+    if (last === null) return null
+    const look = { at, live: false, livePods: false, warnings: null }
+    const { object, pods } = last
+    if (life.id.kind === 'pod') return observeAgentPod({ ...kept(object as PodRecord), gone: true }, look)
+    if (life.id.kind === 'deployment') return observeDeployment(object as Deployment, pods.map(kept), look)
+    return observeJob(object as Job, this.#withGone(object.metadata.uid, pods), look)
+  }
+
+  #withGone(uid: string, pods: readonly PodRecord[]): KeptPod[] {
+    const gone = this.#options.memory.podsGone(uid)
+    const ids = new Set(gone.map(({ metadata }) => metadata.uid))
+    const there = pods.filter(({ metadata }) => !ids.has(metadata.uid)).map(kept)
+    return [...there, ...gone.map(record => ({ ...kept(record), gone: true }))]
+  }
+}
+
+const kept = (record: PodRecord): KeptPod => ({
+  pod: record,
+  deletionAskedAt: record.runtimedDeletionAskedAt ?? null,
+})
