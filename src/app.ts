@@ -47,12 +47,10 @@ export interface AppOptions {
   /** A failed sync of the disk, or a runtime that STRICT_START demands: the process must end with an error. */
   readonly onFatal: (error: Error) => void
   readonly clock?: Clock
-  /** Times of watches, and of tries that are repeated; tests shorten them. */
+  /** Times of watches, of calls to the cluster, and of tries that are repeated; tests shorten them. */
   readonly reflectorProfile?: ReflectorProfile
   readonly backoff?: BackoffProfile
   readonly limits?: Partial<Limits>
-  /** Times calls to the cluster out; default KUBE_TIMEOUT_SECONDS. */
-  readonly callDeadlineMs?: number
 }
 
 export interface App {
@@ -235,12 +233,9 @@ function createBackend(name: RuntimeName, options: AppOptions, clock: Clock): Ba
     namespaces: config.NAMESPACES,
     instance: config.INSTANCE,
     clusterDomain: config.CLUSTER_DOMAIN,
-    build: {
-      podSecurity: config.POD_SECURITY,
-      imagePullSecrets: config.IMAGE_PULL_SECRETS,
-      serviceAccountName: config.SERVICE_ACCOUNT_NAME,
-    },
-    callDeadlineMs: options.callDeadlineMs ?? config.KUBE_TIMEOUT_SECONDS * 1000,
+    podSecurity: config.POD_SECURITY,
+    imagePullSecrets: config.IMAGE_PULL_SECRETS,
+    serviceAccountName: config.SERVICE_ACCOUNT_NAME,
     profile: options.reflectorProfile ?? profile,
     clock,
     log: logger,
