@@ -131,7 +131,7 @@ function reopen(draft: Draft, { facts }: SeenDeployment, now: number): boolean {
 function closedRow(draft: Draft, seen: SeenDeployment, now: number): Step {
   if (draft.life.state !== 'failed' || !seemsStarted(draft.life, seen)) return WAIT
   if (!seen.livePods) return LOOK_PODS
-  allot(draft, now, standingAt(seen.facts, 'ended'))
+  allot(draft, now, standingAt(seen.facts, 'all'))
   return running(draft, seen, now)
 }
 
@@ -139,7 +139,7 @@ function running(draft: Draft, seen: SeenDeployment, now: number): Step {
   const { facts } = seen
   if (!draft.life.started) {
     started(draft, readySince(draft.life, facts))
-    const adopted = facts.pods.filter(pod => !pod.gone && !pod.terminating && !pod.ended).map(pod => pod.uid)
+    const adopted = facts.pods.filter(pod => pod.ready && !pod.gone && !pod.terminating).map(pod => pod.uid)
     const { standing } = draft.life
     change(draft, { standing: { ...standing, pods: standing.pods.filter(uid => !adopted.includes(uid)) } })
   }

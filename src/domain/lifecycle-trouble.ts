@@ -16,19 +16,18 @@ export function showTroubles(draft: Draft, troubles: readonly Trouble[], stalled
   const { standing } = draft.life
   const ours = troubles.filter(trouble => trouble.pod === null || !standing.pods.includes(trouble.pod))
   for (const trouble of ours) warn(draft, trouble)
-  const first = ours[0]
+  const first = ours.find(trouble => !isBetweenTries(trouble) || draft.life.reason === CRASH_LOOP)
   if (first === undefined) {
     if (!stalled) change(draft, { reason: null, message: null, hint: null })
-    return
+  } else if (!isBetweenTries(first)) {
+    change(draft, { reason: first.reason, message: first.message, hint: first.hint })
   }
-  change(draft, shown(draft, first))
 }
 
-/** Between two tries of a crash loop the pod only says `terminated`: the last seen reason stays. */
-function shown({ life }: Draft, { cause, quiet, reason, message, hint }: Trouble) {
-  if (cause === 'crash' && quiet && life.warned.includes('crash')) return { reason: 'CrashLoopBackOff', message, hint }
-  return { reason, message, hint }
-}
+const CRASH_LOOP = 'CrashLoopBackOff'
+
+/** Between two tries of a crash loop the pod only says `terminated`: the last seen reason stays until it is ready again. */
+const isBetweenTries = ({ cause, quiet }: Trouble): boolean => cause === 'crash' && quiet
 
 /** Since when what only Warning Events can explain has lasted: no pod of a Job, or a container that is not made. */
 export interface Stall {
