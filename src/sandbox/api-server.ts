@@ -108,8 +108,8 @@ export class ApiServer {
     response.writeHead(200, { 'content-type': 'text/plain' })
     response.flushHeaders()
     const stream = new ResponseStream(facts, response, faults)
-    if (!log) return stream.end()
-    stream.onClose(log.read(options, stream))
+    if (log) stream.onClose(log.read(options, stream))
+    else stream.end()
   }
 }
 

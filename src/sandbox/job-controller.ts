@@ -158,13 +158,11 @@ class JobSync {
 
   /** Counts ended pods: first their uids go into the status, then their finalizers go, then the counters rise. True while under way. */
   #count(job: KubeObject, pods: KubeObject[], failure?: { reason: string; message: string }): boolean {
-    const now = Date.now()
     const view = viewOf(job, pods)
     const known = job.status?.uncountedTerminatedPods
     if (known) {
-      for (const pod of pods.filter(
-        pod => view.uncounted.succeeded.includes(pod.metadata.uid) || view.uncounted.failed.includes(pod.metadata.uid),
-      )) {
+      const listed: string[] = [...(known.succeeded ?? []), ...(known.failed ?? [])]
+      for (const pod of pods.filter(({ metadata }) => listed.includes(metadata.uid))) {
         this.#context.registry.removeFinalizer('pods', pod, JOB_TRACKING)
       }
       this.#settle(job, known)

@@ -100,22 +100,27 @@ function applyOperation(root: Loose, operation: Loose): void {
   const path = pointer(operation.path)
   switch (operation.op) {
     case 'add':
-      return put(root, path, clone(operation.value), true)
+      put(root, path, clone(operation.value), true)
+      break
     case 'replace':
       read(root, path)
-      return put(root, path, clone(operation.value), false)
+      put(root, path, clone(operation.value), false)
+      break
     case 'remove':
-      return drop(root, path)
+      drop(root, path)
+      break
     case 'move': {
       const value = read(root, pointer(operation.from))
       drop(root, pointer(operation.from))
-      return put(root, path, value, true)
+      put(root, path, value, true)
+      break
     }
     case 'copy':
-      return put(root, path, clone(read(root, pointer(operation.from))), true)
+      put(root, path, clone(read(root, pointer(operation.from))), true)
+      break
     case 'test':
       if (!equal(read(root, path), operation.value)) throw misfit(`testing path ${operation.path} value failed`)
-      return
+      break
     default:
       throw misfit(`Unexpected kind: ${operation.op}`)
   }

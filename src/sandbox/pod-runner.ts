@@ -103,7 +103,10 @@ export class PodRunner {
 
   #pull(unit: Unit): void {
     const failure = pullFailure(unit.spec)
-    if (!failure) return this.#run(unit)
+    if (!failure) {
+      this.#run(unit)
+      return
+    }
     const image = unit.spec.image
     const { imageBackoffMs } = this.#context.timing
     if (failure.reason === 'ErrImagePull')
@@ -237,7 +240,10 @@ export class PodRunner {
   /** A container has ended for good; when it was the last, so has the pod. */
   #settle(): void {
     const over = this.#units.every(unit => unit.state.state.terminated)
-    if (!over) return this.#publish()
+    if (!over) {
+      this.#publish()
+      return
+    }
     this.#clearTimers()
     if (this.#terminating) {
       this.#publish()
@@ -270,11 +276,19 @@ export class PodRunner {
       if (unit.running) {
         this.#event('Normal', 'Killing', `Stopping container ${unit.state.name}`)
         unit.running.stop(graceMs)
-      } else if (!unit.state.state.terminated)
-        unit.state.state = { terminated: unit.state.lastState?.terminated ?? lost() }
+      }
     }
     this.#publish()
-    if (this.idle) this.#release()
+    if (this.idle) this.#later(this.#context.timing.podCleanupMs, () => this.#giveUpWaiting())
+  }
+
+  /** Nothing runs and nothing will: containers that never ran are lost. */
+  #giveUpWaiting(): void {
+    for (const { state } of this.#units) {
+      if (!state.state.terminated) state.state = { terminated: state.lastState?.terminated ?? lost() }
+    }
+    this.#publish()
+    this.#release()
   }
 
   #exceedDeadline(): void {
