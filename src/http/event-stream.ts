@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import type { RuntimeEvent } from '../domain/event.ts'
 import type { EventBatch } from '../service/api.ts'
 import type { Limits } from './limits.ts'
@@ -38,22 +38,25 @@ export interface EventOutlet {
   readonly reply: ServerResponse
   readonly format: EventFormat
   readonly epoch: string
-  readonly limits: Pick<Limits, 'heartbeatMs' | 'unsentEvents' | 'unsentBytes'>
+  readonly limits: Pick<Limits, 'heartbeatMs' | 'unsentEvents' | 'unsentBytes' | 'graceMs'>
 }
 
 /** Small enough that a fast reader's socket is given the chance to take a burst before it is counted as unsent. */
 const SLICE = 100
 
 /**
- * Writes batches until they end, the reader leaves or is cut off. History waits for the reader; once live, a reader
- * that leaves too much unsent is cut off, never skipped. Answers whether it was cut.
+ * Writes batches until they end, the reader leaves or is cut off. History waits for the reader, the batch that reaches
+ * the newest event included; from then on a reader that leaves too much unsent is cut off, never skipped.
+ * Answers whether it was cut.
  */
 export async function sendEvents(batches: AsyncIterable<EventBatch>, outlet: EventOutlet): Promise<{ cut: boolean }> {
   const { reply, format, epoch, limits } = outlet
   let unsent = 0
+  let isLive = false
   const heartbeat = setInterval(() => {
     if (!reply.writableNeedDrain) reply.write(format.heartbeat)
   }, limits.heartbeatMs)
+  const isBehind = (): boolean => unsent >= limits.unsentEvents || reply.writableLength >= limits.unsentBytes
   try {
     for await (const { events, live } of batches) {
       for (let at = 0; at < events.length; at += SLICE) {
@@ -62,10 +65,13 @@ export async function sendEvents(batches: AsyncIterable<EventBatch>, outlet: Eve
         reply.write(slice.map(event => format.write(epoch, event)).join(''), () => {
           unsent -= slice.length
         })
-        await (live ? nextTurn() : drained(reply))
+        if (isLive) await nextTurn()
+        else await drained(reply)
+        if (isLive && isBehind()) await drained(reply, limits.graceMs)
         if (reply.closed) return { cut: false }
-        if (live && (unsent >= limits.unsentEvents || reply.writableLength >= limits.unsentBytes)) return { cut: true }
+        if (isLive && isBehind()) return { cut: true }
       }
+      isLive ||= live
     }
     return { cut: false }
   } finally {
@@ -73,11 +79,14 @@ export async function sendEvents(batches: AsyncIterable<EventBatch>, outlet: Eve
   }
 }
 
-async function drained(reply: ServerResponse): Promise<void> {
+/** Resolves when everything is sent, the reader is gone, or after `timeoutMs`. */
+async function drained(reply: ServerResponse, timeoutMs?: number): Promise<void> {
   if (!reply.writableNeedDrain || reply.closed) return
   const settled = new AbortController()
   const { signal } = settled
-  await Promise.race([once(reply, 'drain', { signal }), once(reply, 'close', { signal })]).finally(() =>
-    settled.abort(),
-  )
+  const ends: Promise<unknown>[] = [once(reply, 'drain', { signal }), once(reply, 'close', { signal })]
+  if (timeoutMs !== undefined) ends.push(sleep(timeoutMs, undefined, { signal }))
+  // The losers of the race are called off, and reject; only the winner counts.
+  for (const end of ends) end.catch(() => {})
+  await Promise.race(ends).finally(() => settled.abort())
 }

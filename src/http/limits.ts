@@ -17,6 +17,8 @@ export interface Limits {
   /** What a live reader of the feed may leave unsent (wire.md §5). */
   readonly unsentEvents: number
   readonly unsentBytes: number
+  /** How long a burst may stand above that before it says something of the reader. */
+  readonly graceMs: number
   readonly sockets: number
   /** Requests in hand at once, waits and streams included. */
   readonly requests: number
@@ -38,6 +40,7 @@ export const LIMITS: Limits = {
   heartbeatMs: 10_000,
   unsentEvents: 1_000,
   unsentBytes: 1024 * 1024,
+  graceMs: 1_000,
   sockets: 4_096,
   requests: 4_000,
   streams: 1_000,

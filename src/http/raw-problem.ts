@@ -59,7 +59,13 @@ export function refuseExpectations(server: Server): void {
   server.on('checkExpectation', (_request: unknown, reply: ServerResponse) => {
     const requestId = randomUUID()
     const error = new RuntimeError('REQUEST_INVALID', 'cannot meet this expectation: leave out the header Expect')
-    reply.writeHead(error.status, { 'content-type': PROBLEM_TYPE, 'x-request-id': requestId, connection: 'close' })
-    reply.end(JSON.stringify(problemOf(error, requestId)))
+    const body = JSON.stringify(problemOf(error, requestId))
+    reply.writeHead(error.status, {
+      'content-type': PROBLEM_TYPE,
+      'content-length': Buffer.byteLength(body),
+      'x-request-id': requestId,
+      connection: 'close',
+    })
+    reply.end(body)
   })
 }

@@ -98,6 +98,8 @@ function newFastify(logger: FastifyBaseLogger, { limits, traffic }: { limits: Li
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     http: {
       // The request line counts here too; a long URL is to be told from large headers, so both are measured again later.
+      // Node would refuse a request without Host with an empty body; `requireWellFormed` does it in ours.
+      requireHostHeader: false,
       maxHeaderSize: 2 * (limits.headerBytes + limits.urlBytes),
       headersTimeout: limits.headersTimeoutMs,
       connectionsCheckingInterval: limits.checkEveryMs,
@@ -121,7 +123,7 @@ interface HookContext extends ServerOptions {
 function addHooks(app: App, { auth, metrics, limits, paths }: HookContext): void {
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id)
-    requireSize(request, limits)
+    requireWellFormed(request, limits)
     if (request.is404 || hasTrailingSlash(request)) throw notFound(request, reply, paths)
     const right = request.routeOptions.config.right ?? 'write'
     if (right !== 'open') app.traffic.admit()
@@ -153,7 +155,8 @@ const MAX_LOGGED_PATH = 300
 /** Never the query: it may hold what is not meant for a log. */
 const pathOf = (request: FastifyRequest): string => (request.url.split('?', 1)[0] ?? '').slice(0, MAX_LOGGED_PATH)
 
-function requireSize({ raw }: FastifyRequest, limits: Limits): void {
+function requireWellFormed({ raw }: FastifyRequest, limits: Limits): void {
+  if (raw.httpVersion === '1.1' && raw.headers.host === undefined) throw frameworkProblem(400)
   if (Buffer.byteLength(raw.url ?? '') > limits.urlBytes) throw frameworkProblem(414)
   const bytes = raw.rawHeaders.reduce((sum, part) => sum + part.length + 2, 0)
   if (bytes > limits.headerBytes) throw frameworkProblem(431)

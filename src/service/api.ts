@@ -83,7 +83,7 @@ export interface EventApi {
   stream(scope: Scope, filter: EventFilter, after: string | undefined, signal: AbortSignal): AsyncIterable<EventBatch>
 }
 export interface EventBatch {
-  /** May be empty, to say that the reader is live. */
+  /** May be empty: the first `live` one comes as soon as there is nothing older to send, events or not. */
   readonly events: readonly RuntimeEvent[]
   /** Nothing older is left to send: this batch reached the newest event. Once true it stays true. */
   readonly live: boolean

@@ -350,11 +350,13 @@ export class FakeServices implements Services {
   ): AsyncGenerator<EventBatch> {
     let cursor = start
     let live = false
+    let told = false
     while (!signal.aborted) {
       const events = this.feed.slice(cursor, cursor + 500)
       cursor += events.length
       live ||= cursor >= this.feed.length
-      if (events.length > 0) yield { events: events.filter(matches), live }
+      if (events.length > 0 || !told) yield { events: events.filter(matches), live }
+      told = live
       if (cursor >= this.feed.length) await this.#next(signal)
     }
   }
