@@ -6,8 +6,8 @@ import { fromRow, type LifeRow, toColumns } from './life-row.ts'
 
 const CHUNK = 500
 /** One page of a list looks at no more than this, so that a narrow filter over many rows does not hold the event loop. */
-const MAX_SCANNED = 10_000
-const MAX_PARSED = 2_000
+const MAX_SCANNED = 30_000
+const MAX_PARSED = 3_000
 
 type Columns = ReturnType<typeof toColumns>
 

@@ -94,7 +94,8 @@ function applyChange({ runtimes, events, keys }: Tables, change: Change): Commit
     return { life, events: row.events.map(event => events.append(life, event)) }
   })
   const lives = stored.map(({ life }) => life)
-  if (change.key !== undefined && lives[0] !== undefined) keys.record(change.key, lives[0].life)
+  const claimed = lives.at(-1)
+  if (change.key !== undefined && claimed !== undefined) keys.record(change.key, claimed.life)
   return { lives, events: stored.flatMap(row => row.events) }
 }
 
