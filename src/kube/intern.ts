@@ -2,27 +2,36 @@
 const MOST = 20_000
 const LONGEST = 200
 let known = new Map<string, string>()
+let objects = new Map<string, object>()
 
 /** The same text, as the one string that is shared by all who have it. */
 export function intern<T extends string | undefined>(text: T): T {
   if (text === undefined || text === null || text.length > LONGEST) return text
-  const shared = known.get(text)
-  if (shared !== undefined) return shared as T
+  const found = known.get(text)
+  if (found !== undefined) return found as T
   if (known.size >= MOST) known = new Map()
   known.set(text, text)
   return text
 }
 
-/** Labels with shared values; the two that repeat the object's own name share its string. */
+/** The one object for this key; `key` must say all that is in it. Whoever gets it must not change it. */
+export function shared<T extends object>(key: string, make: () => T): T {
+  const found = objects.get(key)
+  if (found !== undefined) return found as T
+  const made = make()
+  if (objects.size >= MOST) objects = new Map()
+  objects.set(key, made)
+  return made
+}
+
+/** Labels with shared values, in place (the object was decoded for us alone); those that repeat the name share its string. */
 export function internLabels(
-  labels: Readonly<Record<string, string>> | undefined,
+  labels: Record<string, string> | undefined,
   name: string,
 ): Record<string, string> | undefined {
-  if (labels === undefined) return undefined
-  const result: Record<string, string> = {}
   for (const key in labels) {
     const value = labels[key] as string
-    result[key] = value === name ? name : intern(value)
+    labels[key] = value === name ? name : intern(value)
   }
-  return result
+  return labels
 }

@@ -8,7 +8,7 @@ import type { Transport } from './transport.ts'
 export interface ReflectorSink {
   /** A whole list begins; `rewound`: the collection went back in time, older versions are to be believed. */
   begin(rewound: boolean): void
-  page(objects: readonly RawObject[]): void
+  page(objects: Iterable<RawObject>): void
   /** The list is complete: what it did not show is gone. */
   end(): Promise<void>
   apply(object: RawObject): void

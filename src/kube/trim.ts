@@ -1,5 +1,9 @@
-import { intern, internLabels } from './intern.ts'
+import { intern, internLabels, shared } from './intern.ts'
 import type { Deployment, Job, KubeObjects, ObjectMeta, Pod } from './objects.ts'
+
+/**
+ * Objects as they are cached: 100,000 Deployments and as many Pods are to fit into 300 MB, so what repeats is kept once.
+ */
 
 /** What every cached object has. */
 export type KnownMeta = ObjectMeta & { name: string; namespace: string; uid: string; resourceVersion: string }
@@ -84,7 +88,7 @@ export function trimPod(object: Pod, previous?: PodRecord): PodRecord {
       phase: intern(status?.phase),
       podIP: status?.podIP,
       startTime: intern(status?.startTime),
-      conditions: status?.conditions?.map(trimCondition),
+      conditions: status?.conditions?.filter(isPodNews).map(trimCondition),
       containerStatuses: status?.containerStatuses?.map(trimContainerStatus),
       ...rareStatus(status),
     },
@@ -126,13 +130,9 @@ function trimMeta({ metadata }: { metadata?: ObjectMeta }): KnownMeta {
     creationTimestamp: intern(from.creationTimestamp),
     labels: internLabels(from.labels, from.name),
     annotations: ownAnnotations(from.annotations),
-    ownerReferences: from.ownerReferences?.map(({ apiVersion, kind, name, uid, controller }) => ({
-      apiVersion: intern(apiVersion),
-      kind: intern(kind),
-      name,
-      uid,
-      controller,
-    })),
+    ownerReferences: from.ownerReferences?.map(({ kind, name, uid, controller }) => {
+      return { kind: intern(kind), name, uid, controller } as OwnerReference
+    }),
   }
   if (from.deletionTimestamp !== undefined) {
     meta.deletionTimestamp = from.deletionTimestamp
@@ -142,13 +142,17 @@ function trimMeta({ metadata }: { metadata?: ObjectMeta }): KnownMeta {
   return meta
 }
 
+type OwnerReference = NonNullable<ObjectMeta['ownerReferences']>[number]
+
 const OWN_ANNOTATION = 'runtimed.dev/'
+/** Which container a log is of, where nobody says. */
+const DEFAULT_CONTAINER = 'kubectl.kubernetes.io/default-container'
 
 function ownAnnotations(all: ObjectMeta['annotations']): ObjectMeta['annotations'] {
   if (all === undefined) return undefined
   let own: Record<string, string> | undefined
   for (const name in all) {
-    if (!name.startsWith(OWN_ANNOTATION)) continue
+    if (!name.startsWith(OWN_ANNOTATION) && name !== DEFAULT_CONTAINER) continue
     own ??= {}
     own[name] = all[name] as string
   }
@@ -163,22 +167,39 @@ interface Condition {
   lastTransitionTime?: string
 }
 
-const trimCondition = ({ type, status, reason, message, lastTransitionTime }: Condition): Condition => ({
-  type: intern(type),
-  status: intern(status),
-  reason: intern(reason),
-  message: intern(message),
-  lastTransitionTime: intern(lastTransitionTime),
-})
+/** Said of every pod that came up, and read by nobody. */
+const isPodNews = ({ type }: Condition): boolean => type !== 'Initialized' && type !== 'PodReadyToStartContainers'
+
+/** While these are True all is well: message and time are left out, and one object serves all. */
+const QUIET = new Set(['PodScheduled', 'ContainersReady', 'Available', 'Progressing'])
+
+function trimCondition({ type, status, reason, message, lastTransitionTime }: Condition): Condition {
+  if (status === 'True' && QUIET.has(type))
+    return shared(`${type} ${reason}`, () => ({ type, status, reason }) as Condition)
+  return {
+    type: intern(type),
+    status: intern(status),
+    reason: intern(reason),
+    message: intern(message),
+    lastTransitionTime: intern(lastTransitionTime),
+  }
+}
 
 type Containers = NonNullable<Pod['spec']>['containers']
 type ContainerStatus = NonNullable<NonNullable<Pod['status']>['containerStatuses']>[number]
 type ContainerState = NonNullable<ContainerStatus['state']>
 
-const trimContainers = (containers: Containers | undefined) =>
-  containers?.map(({ name, image }) => ({ name: intern(name), image: intern(image) })) ?? []
+const keyOf = (containers: Containers): string => containers.map(({ name, image }) => `${name} ${image}`).join('\n')
 
-const trimTemplate = (containers: Containers | undefined) => ({ spec: { containers: trimContainers(containers) } })
+function trimContainers(containers: Containers | undefined): { name: string; image: string | undefined }[] {
+  const all = containers ?? []
+  return shared(`containers ${keyOf(all)}`, () => all.map(({ name, image }) => ({ name, image })))
+}
+
+function trimTemplate(containers: Containers | undefined) {
+  const all = containers ?? []
+  return shared(`template ${keyOf(all)}`, () => ({ spec: { containers: trimContainers(all) } }))
+}
 
 function trimContainerStatus({ name, image, state, lastState, ready, restartCount }: ContainerStatus) {
   return {
@@ -192,7 +213,10 @@ function trimContainerStatus({ name, image, state, lastState, ready, restartCoun
 }
 
 function trimState(state: ContainerState | undefined): ContainerState | undefined {
-  if (state?.running) return { running: { startedAt: intern(state.running.startedAt) } }
+  if (state?.running) {
+    const { startedAt } = state.running
+    return shared(`running ${startedAt}`, () => ({ running: { startedAt } }))
+  }
   if (state?.waiting)
     return { waiting: { reason: intern(state.waiting.reason), message: intern(state.waiting.message) } }
   if (!state?.terminated) return undefined

@@ -24,7 +24,7 @@ const whole = {
   deletionGracePeriodSeconds: 0,
 }
 const condition = {
-  type: 'Available',
+  type: 'Ready',
   status: 'True',
   reason: 'R',
   message: 'M',
@@ -95,7 +95,7 @@ const podStatus = {
 }
 
 test('a Pod keeps where it is, its owner, and each container\u2019s present and last state', () => {
-  const owner = { apiVersion: 'batch/v1', kind: 'Job', name: 'web', uid: 'j1', controller: true }
+  const owner = { kind: 'Job', name: 'web', uid: 'j1', controller: true }
   const spec = { nodeName: 'n1', restartPolicy: 'Always', terminationGracePeriodSeconds: 30 }
   const statuses = podStatus.containerStatuses.map(status => ({
     ...status,
@@ -104,7 +104,7 @@ test('a Pod keeps where it is, its owner, and each container\u2019s present and 
     started: true,
   }))
   const object = {
-    metadata: { ...metadata, ownerReferences: [{ ...owner, blockOwnerDeletion: true }] },
+    metadata: { ...metadata, ownerReferences: [{ ...owner, apiVersion: 'batch/v1', blockOwnerDeletion: true }] },
     spec: { ...spec, containers: [{ ...container, env: [] }], volumes: [{}] },
     status: { ...podStatus, containerStatuses: statuses, hostIP: 'x', qosClass: 'Burstable' },
   } as unknown as Pod
@@ -136,4 +136,26 @@ test('B-42: when a pod\u2019s deletion was asked for outlives the kubelet\u2019s
 
 test('B-42: seen only in its last form, it is not known when the deletion was asked for', () => {
   assert.equal(trimPod(dying('2026-11-29T17:36:12Z', 0)).runtimedDeletionAskedAt, undefined)
+})
+
+test('conditions that are True and say that all is well are shared, without message and time', () => {
+  const well = { type: 'Progressing', status: 'True', reason: 'NewReplicaSetAvailable' }
+  const ill = {
+    type: 'Progressing',
+    status: 'False',
+    reason: 'ProgressDeadlineExceeded',
+    message: 'm',
+    lastTransitionTime: 'a',
+  }
+  const of = (conditions: object[]) =>
+    trimDeployment({ metadata, status: { conditions } } as unknown as Deployment).status?.conditions
+  const told = { ...well, message: 'ReplicaSet "web-1" has successfully progressed.', lastTransitionTime: 'a' }
+  assert.deepEqual(plain(of([told, ill])), [well, ill])
+  assert.equal(of([told])?.[0], of([{ ...told, lastTransitionTime: 'b' }])?.[0])
+})
+
+test('what a pod says of its way up is left out', () => {
+  const conditions = ['Initialized', 'PodReadyToStartContainers'].map(type => ({ ...condition, type }))
+  const record = trimPod({ metadata, status: { conditions } } as unknown as Pod)
+  assert.deepEqual(record.status?.conditions, [])
 })
