@@ -29,6 +29,8 @@ export class LogLines {
   #toResume: { readonly stamp: string; bytes: number } | null = null
   #head: Buffer = Buffer.alloc(0)
   #inLine: 'start' | 'pass' | 'skip' = 'start'
+  /** No line of a resumed piece has begun yet: what comes is the rest of one that began before `since`. */
+  #beforeFirst = false
   #skipBytes = 0
 
   constructor(keepStamps: boolean) {
@@ -47,6 +49,7 @@ export class LogLines {
     if (this.#open) decrement(this.#toSkip, this.#open.stamp)
     this.#head = Buffer.alloc(0)
     this.#inLine = 'start'
+    this.#beforeFirst = true
     this.#skipBytes = 0
   }
 
@@ -78,6 +81,7 @@ export class LogLines {
   }
 
   #begin(stamp: string, head: Buffer, out: Buffer[]): void {
+    this.#beforeFirst = false
     if (this.#toResume?.stamp === stamp && !this.#toSkip.get(stamp)) {
       this.#inLine = 'pass'
       this.#skipBytes = this.#toResume.bytes
@@ -99,9 +103,9 @@ export class LogLines {
 
   /** No log of a kubelet has such lines; they pass as they are. */
   #passUnstamped(head: Buffer, out: Buffer[]): void {
-    this.#inLine = 'pass'
+    this.#inLine = this.#beforeFirst ? 'skip' : 'pass'
     this.#skipBytes = 0
-    out.push(head)
+    if (!this.#beforeFirst) out.push(head)
   }
 
   #rest(chunk: Buffer, at: number, out: Buffer[]): number {

@@ -18,13 +18,13 @@ export interface LogTarget {
 
 const DEFAULT_CONTAINER = 'kubectl.kubernetes.io/default-container'
 
-/** `asked` null: `main`; a workload not of our making may have none, then its own default, then its first. */
+/** `asked` of a container that the pod does not have counts as readable: the cluster has the words for it. `asked` null: `main`; a workload not of our making may have none, then its own default, then its first. */
 export function targetOf(pod: Pod, asked: string | null): LogTarget {
   const container = asked ?? defaultContainer(pod)
   const status = statusOf(pod, container)
   const common = { pod, container, instance: instanceOf(status) }
   const { running, terminated, waiting } = status?.state ?? {}
-  if (running || terminated || status?.lastState?.terminated) {
+  if (running || terminated || status?.lastState?.terminated || !has(pod, container)) {
     return { ...common, state: 'readable', reason: null, message: null }
   }
   const unscheduled = pod.status?.conditions?.find(({ type, status }) => type === 'PodScheduled' && status === 'False')
@@ -43,6 +43,11 @@ export function remainsOf(target: LogTarget, instance: string): 'current' | 'las
 }
 
 const hasEnded = (pod: Pod): boolean => pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed'
+
+function has({ spec }: Pod, container: string): boolean {
+  const all = [spec?.containers, spec?.initContainers, spec?.ephemeralContainers]
+  return all.some(some => some?.some(({ name }) => name === container))
+}
 
 function defaultContainer(pod: Pod): string {
   const names = (pod.spec?.containers ?? []).map(({ name }) => name)
