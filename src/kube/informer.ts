@@ -260,10 +260,12 @@ export class Informer<K extends keyof Records> {
   #tell(change: Change<Records[K]>): void {
     if (!this.#hasSynced) return
     for (const handler of this.#handlers) {
+      const failed = (error: unknown): void => this.#note(error, change.record, 'a handler of changes failed')
       try {
-        handler(change)
+        const result: unknown = handler(change)
+        if (result instanceof Promise) result.catch(failed)
       } catch (error) {
-        this.#note(error, change.record, 'a handler of changes failed')
+        failed(error)
       }
     }
   }

@@ -3,6 +3,7 @@ import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { type Dispatcher, errors } from 'undici'
 import { type Credential, Credentials } from './credentials.ts'
+import { type Attempt, withDeadline } from './deadline.ts'
 import type { ClusterAccess } from './kube-config.ts'
 import { Limiter } from './limiter.ts'
 import { ConnectionPools } from './pools.ts'
@@ -71,20 +72,14 @@ export interface TransportOptions {
   /** How long a token, CA or key read from a file counts. */
   readonly rereadMs?: number
   readonly random?: () => number
-  /** Told of each attempt's end: HTTP status or the kind of failure. */
-  readonly onAttempt?: (method: string, outcome: number | FailureKind) => void
+  /** Told of each attempt's end: HTTP status or the kind of failure, and the seconds until the reply's headers. */
+  readonly onAttempt?: (method: string, outcome: number | FailureKind, seconds: number) => void
 }
 
 const inflate = promisify(gunzip)
 const MAX_BODY = 64 * 1024 * 1024
 const RETRIED = new Set([429, 500, 502, 503, 504])
 const DEFAULT_RETRY_AFTER_MS = 1000
-
-interface Attempt {
-  readonly signal: AbortSignal
-  readonly until: number
-  readonly extend: (ms: number) => void
-}
 
 /**
  * HTTP/1.1 to one API server: a pool of kept-alive connections for calls, another for watches and logs. HTTP/2 is off:
@@ -193,6 +188,7 @@ export class Transport {
 
   async #send(call: Call, attempt: Attempt, pool: 'calls' | 'streams', credential: Credential) {
     const progress = { sent: false }
+    const begun = performance.now()
     try {
       const reply = await this.#pools.use(credential.tls)[pool].request({
         method: call.method,
@@ -204,11 +200,11 @@ export class Transport {
         bodyTimeout: 0,
         progress,
       } as Dispatcher.RequestOptions)
-      this.#options.onAttempt?.(call.method, reply.statusCode)
+      this.#options.onAttempt?.(call.method, reply.statusCode, (performance.now() - begun) / 1000)
       return reply
     } catch (cause) {
       const kind = call.signal?.aborted ? 'aborted' : progress.sent ? 'no-answer' : 'unreachable'
-      this.#options.onAttempt?.(call.method, kind)
+      this.#options.onAttempt?.(call.method, kind, (performance.now() - begun) / 1000)
       throw new TransportError(kind, progress.sent, { cause })
     }
   }
@@ -273,34 +269,5 @@ async function readBody(call: Call, reply: Dispatcher.ResponseData): Promise<Buf
       cause instanceof errors.ResponseExceededMaxSizeError ||
       (cause as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE'
     throw new TransportError(tooLarge ? 'too-large' : call.signal?.aborted ? 'aborted' : 'no-answer', true, { cause })
-  }
-}
-
-/** Runs `work` with a signal that fires at the deadline or with the caller's; after `endWith` only with the caller's, until the body ends. */
-async function withDeadline<T>(
-  until: number,
-  outer: AbortSignal | undefined,
-  work: (attempt: Attempt, endWith: (body: Readable) => void) => Promise<T>,
-): Promise<T> {
-  const controller = new AbortController()
-  const abort = (): void => controller.abort()
-  const release = (): void => outer?.removeEventListener('abort', abort)
-  let timer = setTimeout(abort, Math.max(0, until - Date.now()))
-  const extend = (ms: number): void => {
-    clearTimeout(timer)
-    timer = setTimeout(abort, ms)
-  }
-  if (outer?.aborted) abort()
-  outer?.addEventListener('abort', abort)
-  let streaming = false
-  const endWith = (body: Readable): void => {
-    streaming = true
-    body.once('close', release)
-  }
-  try {
-    return await work({ signal: controller.signal, until, extend }, endWith)
-  } finally {
-    clearTimeout(timer)
-    if (!streaming) release()
   }
 }

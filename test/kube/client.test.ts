@@ -162,7 +162,7 @@ function repeat(client: KubeClient, { method, path }: Recorded): Promise<unknown
   return path.includes('?') ? client.list(kind, namespace) : client.get(kind, namespace, name)
 }
 
-test('C13, S2: the recorded error replies of a real cluster get the codes of wire.md §7', async t => {
+test('S2: the recorded error replies of a real cluster get the codes of wire.md §7', async t => {
   let line: Recorded | undefined
   const api = await serve(t, (_seen, response) => json(response, line?.answer.code ?? 599, line?.answer.body))
   const client = new KubeClient(transportTo(t, api.url))
@@ -177,7 +177,7 @@ test('C13, S2: the recorded error replies of a real cluster get the codes of wir
   }
 })
 
-test('C13: a refused spec names the fields in the cluster\u2019s words, and its reason', async t => {
+test('a refused spec names the fields in the cluster\u2019s words, and its reason', async t => {
   const line = recorded.get('create with negative memory')
   const api = await serve(t, (_seen, response) => json(response, 422, line?.answer.body))
   const client = new KubeClient(transportTo(t, api.url))
@@ -214,7 +214,7 @@ const REFUSALS: [name: string, status: number, body: unknown, code: string][] = 
   ],
 ]
 for (const [name, status, body, code] of REFUSALS) {
-  test(`C13: a create refused by ${name} (${status}) is ${code}`, async t => {
+  test(`S2: a create refused by ${name} (${status}) is ${code}`, async t => {
     const api = await serve(t, (_seen, response) => json(response, status, body))
     const client = new KubeClient(transportTo(t, api.url))
     const error = await failure(client.create('Deployment', 'ai', { metadata: { name: 'a' } }))
@@ -223,7 +223,7 @@ for (const [name, status, body, code] of REFUSALS) {
   })
 }
 
-test('F-51: what the cluster says reaches no caller, save where he must mend his spec', async t => {
+test('what the cluster says reaches no caller, save where he must mend his spec', async t => {
   const canary = 'token=s3cr3t 10.0.0.7 /etc/kubernetes/pki'
   const api = await serve(t, (_seen, response) => json(response, 500, statusBody(500, 'InternalError', canary)))
   const error = await failure(new KubeClient(transportTo(t, api.url)).get('Pod', 'ai', 'a'))
@@ -233,7 +233,7 @@ test('F-51: what the cluster says reaches no caller, save where he must mend his
   assert.doesNotMatch(gone.message, /127|:1|ECONN/)
 })
 
-test('F-54: an error text of 10 MB is cut before it is kept', async t => {
+test('an error text of 10 MB is cut before it is kept', async t => {
   const huge = `a\n\u001b[31m${'x'.repeat(10_000_000)}`
   const api = await serve(t, (_seen, response) => json(response, 422, statusBody(422, 'Invalid', huge)))
   const client = new KubeClient(transportTo(t, api.url, { deadlineMs: 5000 }))
@@ -243,7 +243,7 @@ test('F-54: an error text of 10 MB is cut before it is kept', async t => {
   assert.ok((error.cause as Error).message.length < 5000)
 })
 
-test('B-134, F-14, F9: an API server that never answers: every call ends within its deadline, a write stays undecided', async t => {
+test('B-134, F-14: an API server that never answers: every call ends within its deadline, a write stays undecided', async t => {
   const api = await serve(t, () => {})
   const client = new KubeClient(transportTo(t, api.url, { deadlineMs: 150 }))
   const calls: [boolean, Promise<unknown>][] = [
@@ -264,7 +264,7 @@ test('B-134, F-14, F9: an API server that never answers: every call ends within 
   assert.ok(Date.now() - started < 250, `${Date.now() - started} ms`)
 })
 
-test('F-20: an answer cut off after the write was sent leaves it undecided; it is not sent twice', async t => {
+test('an answer cut off after the write was sent leaves it undecided; it is not sent twice', async t => {
   for (const cut of ['before', 'within'] as const) {
     const api = await serve(t, (_seen, response) => {
       if (cut === 'within') response.writeHead(201, { 'content-length': '100' }).write('{"kind":')
@@ -293,7 +293,7 @@ test('a server that cannot be reached, or takes connections without ever talking
   }
 })
 
-test('F-28: a read that fails for a moment (500, 503, reset) is repeated within its deadline', async t => {
+test('a read that fails for a moment (500, 503, reset) is repeated within its deadline', async t => {
   let n = 0
   const api = await serve(t, (_seen, response) => {
     n += 1
@@ -331,7 +331,7 @@ test('F-15, B-14: 429 is waited out, by everybody; beyond the deadline it is 503
   assert.deepEqual(early, [])
 })
 
-test('F-53: at most 32 calls at a time, over as many connections, kept for the next', async t => {
+test('at most 32 calls at a time, over as many connections, kept for the next', async t => {
   let now = 0
   let most = 0
   const api = await serve(t, (_seen, response) => {
@@ -349,7 +349,7 @@ test('F-53: at most 32 calls at a time, over as many connections, kept for the n
   assert.ok(api.connections() <= 32, `${api.connections()} connections`)
 })
 
-test('L1, L7: a log comes byte by byte, tailLines=0 is sent, and leaving it closes the connection', async t => {
+test('a log comes byte by byte, tailLines=0 is sent, and leaving it closes the connection', async t => {
   const bytes = Buffer.from([0, 255, 10, 27, 91, 240, 159])
   const api = await serve(t, (_seen, response) => void response.writeHead(200).write(bytes))
   const client = new KubeClient(transportTo(t, api.url))
@@ -364,7 +364,7 @@ test('L1, L7: a log comes byte by byte, tailLines=0 is sent, and leaving it clos
   assert.equal(api.sockets.size, 0)
 })
 
-test('L5: the error of a log that cannot be read is the cluster\u2019s own', async t => {
+test('the error of a log that cannot be read is the cluster\u2019s own', async t => {
   const line = recorded.get('log of a pod that has not started')
   const api = await serve(t, (_seen, response) => json(response, 400, line?.answer.body))
   const error = await failure(new KubeClient(transportTo(t, api.url)).podLog('ai', 'a'))

@@ -27,7 +27,7 @@ async function guarded(t: TestContext, token: () => string) {
   )
 }
 
-test('B-23, F-16: a rotated token file is read again when its time is over', async t => {
+test('B-23: a rotated token file is read again when its time is over', async t => {
   const file = join(folder(t), 'token')
   writeFileSync(file, 'old\n')
   let now = 0
@@ -46,7 +46,7 @@ test('B-23, F-16: a rotated token file is read again when its time is over', asy
   assert.equal(await token(), 'Bearer new')
 })
 
-test('B-23, F-16: a refused token is read again at once, by one retry that the caller does not see', async t => {
+test('B-23: a refused token is read again at once, by one retry that the caller does not see', async t => {
   const file = join(folder(t), 'token')
   writeFileSync(file, 'old')
   let valid = 'old'

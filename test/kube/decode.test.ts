@@ -84,7 +84,7 @@ test('what is no list and no event is refused', () => {
   assert.deepEqual([...decodeList(Buffer.from('{"metadata":{},"items":null}')).items], [])
 })
 
-test('L7: lines come whole however their bytes are cut', () => {
+test('lines come whole however their bytes are cut', () => {
   const lines = fc.array(fc.string({ unit: 'binary', maxLength: 12 }).map(line => line.replaceAll('\n', '·')))
   fc.assert(
     fc.property(lines, fc.array(fc.nat(40), { maxLength: 30 }), (all, cuts) => {

@@ -107,7 +107,45 @@ test('F-4, B-6: a server that ends each watch at once sees at most 8 in the firs
   assert.equal(fake.count(isList), 1)
 })
 
-test('B-8, B-7: a balancer that properly ends idle watches costs no growing delay', async t => {
+test('B-15: the back-off doubles from 0.8 to 30 s, is spread over as much again, and starts over after 2 healthy minutes', async t => {
+  for (const random of [0, 0.5]) {
+    const fake = await FakeCollection.start(t)
+    let now = 0
+    const pauses: number[] = []
+    fake.fail(isWatch, 100, (_seen, response) => {
+      if (pauses.length === 8) now += 121_000 // the ninth watch lives that long
+      response.destroy()
+    })
+    const clock = {
+      now: () => now,
+      random: () => random,
+      pause: async (ms: number) => {
+        now += ms
+        pauses.push(ms)
+        await new Promise(resolve => setTimeout(resolve, 1))
+      },
+    }
+    const { informer } = watching(t, fake, { clock, profile: { ...productionProfile(), relistMs: 1e9 } })
+    await until('nine pauses', () => pauses.length >= 9)
+    await informer.stop()
+    const expected = [800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000, 800].map(ms => ms * (1 + random))
+    assert.deepEqual(pauses.slice(0, 9), expected)
+  }
+})
+
+test('a timed list that fails does not cost the watch', async t => {
+  const fake = await FakeCollection.start(t)
+  const { informer, told } = watching(t, fake, { profile: { relistMs: 100, backoffMaxMs: 300 } })
+  await informer.whenSynced()
+  fake.fail(isList, 1000, (_seen, response) => json(response, 500, statusBody(500, 'InternalError')))
+  await until('a list failed', () => fake.count(isList) === 2)
+  await until('the watch', () => fake.watches.size === 1)
+  fake.put('a')
+  await until('the event', () => told.length === 1)
+  assert.equal(informer.size, 1)
+})
+
+test('B-8: a balancer that properly ends idle watches costs no growing delay', async t => {
   const fake = await FakeCollection.start(t)
   const ends: number[] = []
   fake.fail(isWatch, 10, (_seen, response) => {
@@ -181,7 +219,7 @@ test('B-3, B-13: an event that was lost on the way is made up for by the timed l
   assert.equal(fake.watches.size <= 1, true)
 })
 
-test('F-8: what was overwritten before it was seen arrives in its last state', async t => {
+test('what was overwritten before it was seen arrives in its last state', async t => {
   const fake = await FakeCollection.start(t)
   fake.put('a', { spec: { replicas: 0 } })
   const { informer } = watching(t, fake, { profile: { idleMs: 200 } })
@@ -312,7 +350,7 @@ for (const [name, headers, details] of [
   })
 }
 
-test('F-16: a right taken away is named, tried for again, and changes nothing that is known', async t => {
+test('a right taken away is named, tried for again, and changes nothing that is known', async t => {
   const fake = await FakeCollection.start(t)
   fake.put('a')
   const { informer, told } = watching(t, fake, { profile: { backoffMaxMs: 100 } })
@@ -390,7 +428,7 @@ test('B-9: sockets do not grow with reconnects', async t => {
   assert.ok(fake.served.sockets.size <= 3, `${fake.served.sockets.size} sockets`)
 })
 
-test('B-15, K3: 5,000 objects come in pages of 500, each as a turn of its own', async t => {
+test('B-15: 5,000 objects come in pages of 500, each as a turn of its own', async t => {
   const fake = await FakeCollection.start(t)
   for (let n = 0; n < 5000; n += 1) fake.put(`w-${n}`)
   const { informer } = watching(t, fake)

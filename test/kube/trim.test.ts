@@ -124,7 +124,7 @@ const dying = (deletionTimestamp: string, deletionGracePeriodSeconds: number): P
   ({ metadata: { ...metadata, deletionTimestamp, deletionGracePeriodSeconds }, spec: { containers: [] } }) as Pod
 const asked = Date.parse('2026-11-29T17:36:00Z')
 
-test('B-42: when a pod\u2019s deletion was asked for outlives the kubelet\u2019s last delete, which rewrites it', () => {
+test('when a pod\u2019s deletion was asked for outlives the kubelet\u2019s last delete, which rewrites it', () => {
   const alive = trimPod({ metadata, spec: { containers: [] } } as Pod)
   assert.equal('runtimedDeletionAskedAt' in alive, false)
   const first = trimPod(dying('2026-11-29T17:36:30Z', 30), alive)
@@ -134,7 +134,7 @@ test('B-42: when a pod\u2019s deletion was asked for outlives the kubelet\u2019s
   assert.equal(last.metadata.deletionGracePeriodSeconds, 0)
 })
 
-test('B-42: seen only in its last form, it is not known when the deletion was asked for', () => {
+test('seen only in its last form, it is not known when the deletion was asked for', () => {
   assert.equal(trimPod(dying('2026-11-29T17:36:12Z', 0)).runtimedDeletionAskedAt, undefined)
 })
 
