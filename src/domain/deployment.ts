@@ -212,7 +212,7 @@ export function standingAt(facts: DeploymentFacts, which: 'all' | 'ended'): Stan
     ...(deadline === null ? [] : [failureKey('deadline', deadline)]),
     ...(replicaFailure === null ? [] : [failureKey('replicas', replicaFailure)]),
   ]
-  const old = pods.filter(pod => !pod.gone && (which === 'all' || pod.ended || pod.terminating))
+  const old = pods.filter(pod => which === 'all' || pod.gone || pod.ended || pod.terminating)
   return { succeeded: 0, failures, pods: old.map(pod => pod.uid) }
 }
 

@@ -222,7 +222,7 @@ function seemsZero({ facts }: SeenJob): boolean {
 
 /** 'all': a start of ours; 'ended': others started it, its pods may be new. */
 export function standingAt(facts: JobFacts, which: 'all' | 'ended'): Standing {
-  const old = facts.pods.filter(pod => !pod.gone && (which === 'all' || pod.ended || pod.terminating))
+  const old = facts.pods.filter(pod => which === 'all' || pod.gone || pod.ended || pod.terminating)
   return { succeeded: facts.succeeded, failures: [], pods: old.map(pod => pod.uid) }
 }
 

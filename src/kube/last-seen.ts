@@ -1,4 +1,4 @@
-import { controllerOf } from './kinds.ts'
+import { workloadOfPod } from './kinds.ts'
 import type { PodRecord, Records } from './trim.ts'
 
 export type WorkloadRecord = Records['Deployment'] | Records['Job'] | Records['Pod']
@@ -16,9 +16,16 @@ interface Limits {
 }
 const LIMITS: Limits = { owners: 10_000, podsOfOne: 32, ms: 3_600_000 }
 
+interface Named {
+  readonly namespace: string
+  readonly kind: string
+  readonly name: string
+}
+
 /**
- * What was last seen of workloads that are gone, and of the pods of Jobs that are gone: a verdict may be read from
- * nothing else (lifecycle.md §5 row 12). Bounded in number and time; what is forgotten here ends as "not found".
+ * What was last seen of workloads that are gone, and of pods that are gone: a verdict may be read from nothing else
+ * (lifecycle.md §5 row 12), nor an exit code, since a pod goes a moment after its end. Bounded in number and time; what
+ * is forgotten here ends as "not found", without code.
  */
 export class LastSeenMemory {
   readonly #limits: Limits
@@ -31,17 +38,17 @@ export class LastSeenMemory {
     this.#limits = limits
   }
 
-  /** Only pods of Jobs are kept: nothing that is decided depends on gone pods of a Deployment. */
   podGone(pod: PodRecord): void {
-    const controller = controllerOf(pod.metadata)
-    if (controller?.kind !== 'Job') return
-    const pods = [...this.podsGone(controller.uid), pod].slice(-this.#limits.podsOfOne)
-    this.#keep(this.#pods, controller.uid, { pods, at: this.#now() })
+    const workload = workloadOfPod(pod.metadata)
+    if (workload === null) return
+    const named = { ...workload, namespace: pod.metadata.namespace }
+    const pods = [...this.podsGone(named), pod].slice(-this.#limits.podsOfOne)
+    this.#keep(this.#pods, keyOf(named), { pods, at: this.#now() })
   }
 
-  /** Gone pods of the Job of this uid in their last state, oldest first. */
-  podsGone(uid: string): readonly PodRecord[] {
-    return this.#pods.get(uid)?.pods ?? []
+  /** Gone pods that name this workload in their last state, oldest first; whose they are is Ownership's business. */
+  podsGone(named: Named): readonly PodRecord[] {
+    return this.#pods.get(keyOf(named))?.pods ?? []
   }
 
   objectGone(object: WorkloadRecord, pods: readonly PodRecord[]): void {
@@ -62,3 +69,5 @@ export class LastSeenMemory {
     }
   }
 }
+
+const keyOf = ({ namespace, kind, name }: Named): string => `${namespace}|${kind}|${name}`

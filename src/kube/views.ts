@@ -37,9 +37,9 @@ export class Views {
   seen(life: Life, object: WorkloadObject, pods: readonly PodRecord[], look: LookedAt): Seen {
     switch (life.id.kind) {
       case 'deployment':
-        return observeDeployment(object as Deployment, pods.map(kept), look)
+        return observeDeployment(object as Deployment, this.#withGone(life, object, pods), look)
       case 'job':
-        return observeJob(object as Job, this.#withGone(object.metadata?.uid ?? '', pods), look)
+        return observeJob(object as Job, this.#withGone(life, object, pods), look)
       case 'pod':
         return observeAgentPod(kept(this.remembered(life, [object as Pod])[0] as PodRecord), look)
     }
@@ -56,12 +56,16 @@ export class Views {
     const look = { at, live: false, livePods: false, warnings: null }
     const { object, pods } = last
     if (life.id.kind === 'pod') return observeAgentPod({ ...kept(object as PodRecord), gone: true }, look)
-    if (life.id.kind === 'deployment') return observeDeployment(object as Deployment, pods.map(kept), look)
-    return observeJob(object as Job, this.#withGone(object.metadata.uid, pods), look)
+    const all = this.#withGone(life, object, pods)
+    return life.id.kind === 'deployment'
+      ? observeDeployment(object as Deployment, all, look)
+      : observeJob(object as Job, all, look)
   }
 
-  #withGone(uid: string, pods: readonly PodRecord[]): KeptPod[] {
-    const gone = this.#options.memory.podsGone(uid)
+  #withGone({ id }: Life, { metadata }: WorkloadObject, pods: readonly PodRecord[]): KeptPod[] {
+    const { ownership, memory } = this.#options
+    const owner = { kind: id.kind, uid: metadata?.uid ?? '' }
+    const gone = ownership.known(memory.podsGone(id), owner) as PodRecord[]
     const ids = new Set(gone.map(({ metadata }) => metadata.uid))
     const there = pods.filter(({ metadata }) => !ids.has(metadata.uid)).map(kept)
     return [...there, ...gone.map(record => ({ ...kept(record), gone: true }))]
