@@ -17,6 +17,7 @@ CREATE TABLE lives (
 CREATE UNIQUE INDEX lives_one_alive ON lives (runtime_id) WHERE state <> 'deleted';
 CREATE INDEX lives_by_runtime ON lives (runtime_id, life);
 CREATE INDEX lives_by_nonce ON lives (nonce, life);
+CREATE INDEX lives_by_state ON lives (state) WHERE state <> 'deleted';
 CREATE INDEX lives_monitored ON lives (runtime_id) WHERE monitored = 1;
 CREATE INDEX lives_settled ON lives (settled_at, life) WHERE settled_at IS NOT NULL;
 

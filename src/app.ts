@@ -13,6 +13,7 @@ import { createServer, drain } from './http/server.ts'
 import { createKubeBackend } from './kube/backend.ts'
 import { loadKubeConfig } from './kube/kube-config.ts'
 import { productionProfile, type ReflectorProfile } from './kube/reflector-profile.ts'
+import { observeCalls, observeDaemon } from './metrics.ts'
 import { Adoption } from './service/adoption.ts'
 import type { Services } from './service/api.ts'
 import { Backends } from './service/backends.ts'
@@ -25,7 +26,7 @@ import { IdempotencyKeys } from './service/idempotency.ts'
 import { Janitor } from './service/janitor.ts'
 import { KeyedQueue } from './service/keyed-queue.ts'
 import { LogService } from './service/log-service.ts'
-import type { Backend, Clock } from './service/ports.ts'
+import type { Backend, CallObserver, Clock } from './service/ports.ts'
 import { Reconciler } from './service/reconciler.ts'
 import { ChangeSignals, Recorder } from './service/recorder.ts'
 import { Resync } from './service/resync.ts'
@@ -136,7 +137,8 @@ function compose(options: AppOptions) {
     onFatal: options.onFatal,
     configured: { runtimes: config.RUNTIMES, namespaces: config.NAMESPACES },
   })
-  const all = config.RUNTIMES.map(name => createBackend(name, options, clock))
+  const onCall = observeCalls(metrics.registry)
+  const all = config.RUNTIMES.map(name => createBackend(name, options, { clock, onCall }))
   const backends = new Backends(all, config.CONTAINER_RUNTIME, config.NAMESPACES)
   const recorder = new Recorder(store)
   const newNonce = (): string => randomBytes(16).toString('hex')
@@ -208,6 +210,7 @@ function compose(options: AppOptions) {
     retentionCount: config.EVENT_RETENTION_COUNT,
   })
   const resync = new Resync({ table: store, queue, clock })
+  recorder.onCommit(observeDaemon({ registry: metrics.registry, health, queue, feed, store, clock }))
   return { clock, metrics, store, backends, queue, feed, health, adoption, services, janitor, resync }
 }
 
@@ -218,7 +221,11 @@ const createDefaults = (config: Config) => ({
   policy: { runtimes: config.RUNTIMES, hostPathRoots: config.HOST_PATH_ROOTS, podSecurity: config.POD_SECURITY },
 })
 
-function createBackend(name: RuntimeName, options: AppOptions, clock: Clock): Backend {
+function createBackend(
+  name: RuntimeName,
+  options: AppOptions,
+  { clock, onCall }: { clock: Clock; onCall: CallObserver },
+): Backend {
   const { config, logger } = options
   if (name === 'docker') {
     throw new RuntimeError('CONFIGURATION_ERROR', 'cannot use runtime "docker": it is not built yet; use k8s or k3s')
@@ -237,6 +244,7 @@ function createBackend(name: RuntimeName, options: AppOptions, clock: Clock): Ba
     imagePullSecrets: config.IMAGE_PULL_SECRETS,
     serviceAccountName: config.SERVICE_ACCOUNT_NAME,
     profile: options.reflectorProfile ?? profile,
+    transport: { onAttempt: (method, outcome, seconds) => onCall(method, String(outcome), seconds) },
     clock,
     log: logger,
   })

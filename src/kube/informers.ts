@@ -111,6 +111,7 @@ export class Informers {
       lastContactSeconds:
         informer.lastContact === null ? null : Math.max(0, this.#options.clock.now() - informer.lastContact) / 1000,
       reason: informer.reason,
+      counters: informer.counters,
     }))
   }
 

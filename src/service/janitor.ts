@@ -10,34 +10,44 @@ export interface JanitorOptions {
   readonly retentionCount: number
 }
 
-/** Prunes history by age and count once a minute, in batches that do not block (lifecycle.md §9). */
+/** Prunes history by age and count once a minute, step by step, so that requests come in between (lifecycle.md §9). */
 export class Janitor {
   readonly #options: JanitorOptions
   #cancel: (() => void) | null = null
+  #stopped = false
 
   constructor(options: JanitorOptions) {
     this.#options = options
   }
 
   start(): void {
+    if (this.#stopped) return
     this.#cancel = this.#options.clock.after(EVERY_MS, () => {
-      this.sweep()
-      this.start()
+      void this.sweep().finally(() => this.start())
     })
   }
 
   stop(): void {
+    this.#stopped = true
     this.#cancel?.()
   }
 
-  /** One batch; a full disk is told and tried again. */
-  sweep(): void {
+  /** Until nothing is past its time; a full disk is told and tried again a minute later. */
+  async sweep(): Promise<void> {
     const { store, clock, log, retentionSeconds, retentionCount } = this.#options
+    let events = 0
+    let rows = 0
     try {
-      const removed = store.prune({ now: clock.now(), retentionSeconds, retentionCount })
-      if (removed.events > 0 || removed.rows > 0) log.info(removed, 'history was pruned')
+      while (!this.#stopped) {
+        const step = store.prune({ now: clock.now(), retentionSeconds, retentionCount })
+        events += step.events
+        rows += step.rows
+        if (step.events === 0 && step.rows === 0) break
+        await new Promise(setImmediate)
+      }
     } catch (error) {
       log.warn({ err: error }, 'cannot prune history now, will try again')
     }
+    if (events > 0 || rows > 0) log.info({ events, rows }, 'history was pruned')
   }
 }

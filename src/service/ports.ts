@@ -100,6 +100,14 @@ export interface InformerHealth {
   readonly objects: number
   readonly lastContactSeconds: number | null
   readonly reason: string | null
+  /** Since the start: full lists, watches opened, watches that broke, events taken, lines that could not be read. */
+  readonly counters: {
+    readonly lists: number
+    readonly watches: number
+    readonly restarts: number
+    readonly events: number
+    readonly badLines: number
+  }
 }
 
 export interface Health {
@@ -109,6 +117,9 @@ export interface Health {
   readonly version: string | null
   readonly informers: readonly InformerHealth[]
 }
+
+/** Told of each call to the cluster: its method, HTTP status or the kind of failure, and how long it took in seconds. */
+export type CallObserver = (method: string, outcome: string, seconds: number) => void
 
 export interface Lifecycle {
   /** Opens the watches; returns at once. `onChange` gets the runtime ID whose workload (or a pod of it) changed. */
@@ -217,6 +228,8 @@ export interface Maintenance {
   /** Removes events and rows past their time; never a row whose object lives. Returns how many. */
   prune(limits: { now: number; retentionSeconds: number; retentionCount: number }): { events: number; rows: number }
   writable(): { ok: boolean; reason: string | null }
+  /** Rows that are not deleted, by state. */
+  countByState(): ReadonlyMap<string, number>
 }
 
 export interface Store extends RuntimeTable, EventTable, TailTable, Maintenance {

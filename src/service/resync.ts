@@ -18,24 +18,28 @@ export interface ResyncOptions {
 export class Resync {
   readonly #options: ResyncOptions
   #cancel: (() => void) | null = null
+  #stopped = false
 
   constructor(options: ResyncOptions) {
     this.#options = options
   }
 
   start(): void {
+    if (this.#stopped) return
     this.#cancel = this.#options.clock.after(EVERY_MS, () => {
       void this.run().finally(() => this.start())
     })
   }
 
   stop(): void {
+    this.#stopped = true
     this.#cancel?.()
   }
 
   async run(): Promise<void> {
     let count = 0
     for (const life of this.#options.table.alive(() => {})) {
+      if (this.#stopped) return
       this.#options.queue.add(formatRuntimeId(life.id), life.foreign)
       if (++count % CHUNK === 0) await new Promise(setImmediate)
     }

@@ -1,7 +1,9 @@
 import type Database from 'better-sqlite3'
 import type { RuntimeError } from '../errors.ts'
-import { isFatal, storageError, unavailable } from './storage-error.ts'
+import { isBusy, isFatal, storageError, unavailable } from './storage-error.ts'
 
+/** How long another process's write lock may block our event loop. */
+export const BUSY_TIMEOUT_MS = 150
 /** Frames of the WAL that are not in the file yet before they are folded in: about 4 MiB. */
 const CHECKPOINT_FRAMES = 1000
 
@@ -15,6 +17,7 @@ export class Connection {
   #fatal: RuntimeError | null = null
   #closed = false
   #checkpointDue = false
+  #patient = true
 
   constructor(db: Database.Database, onFatal: (error: RuntimeError) => void) {
     this.db = db
@@ -37,6 +40,7 @@ export class Connection {
     if (this.#closed) throw unavailable('write', 'it is closed; the daemon shuts down')
     try {
       const result = this.db.transaction(work).immediate()
+      this.#bePatient(true)
       this.#planCheckpoint()
       return result
     } catch (error) {
@@ -49,11 +53,19 @@ export class Connection {
   }
 
   #failed(error: unknown, doing: string): RuntimeError {
+    if (isBusy(error)) this.#bePatient(false)
     const failure = storageError(error, doing)
     if (!isFatal(error)) return failure
     this.#fatal ??= failure
     this.#onFatal(failure)
     return failure
+  }
+
+  /** While somebody else holds the write lock only the first of our writes waits for it; the others fail at once. */
+  #bePatient(patient: boolean): void {
+    if (patient === this.#patient) return
+    this.#patient = patient
+    this.db.pragma(`busy_timeout = ${patient ? BUSY_TIMEOUT_MS : 0}`)
   }
 
   #planCheckpoint(): void {

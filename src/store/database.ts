@@ -1,14 +1,13 @@
 import { existsSync, mkdirSync, realpathSync, statfsSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import Database from 'better-sqlite3'
+import { BUSY_TIMEOUT_MS } from './connection.ts'
 import { checkSchema, type Migration, migrate } from './migrations.ts'
 import { takeOwnership } from './owner-lock.ts'
 import { storageError, unavailable } from './storage-error.ts'
 
 /** Versions before it can lose a commit when the WAL is reset (https://www.sqlite.org/wal.html#walresetbug). */
 const OLDEST_SQLITE = '3.51.3'
-/** How long another process's write lock may block our event loop. */
-const BUSY_TIMEOUT_MS = 150
 const LARGEST_IDLE_WAL_BYTES = 16 * 1024 * 1024
 
 export interface OpenOptions {

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import Database from 'better-sqlite3'
-import { storageError, unavailable } from './storage-error.ts'
+import { isBusy, isFull, storageError, unavailable } from './storage-error.ts'
 
 const BUSY_TIMEOUT_MS = 100
 
@@ -18,7 +18,7 @@ interface Owner {
 export function takeOwnership(path: string, now: number): () => void {
   const lock = openLock(path)
   try {
-    announce(lock, { pid: process.pid, host: hostname(), since: new Date(now).toISOString() })
+    announceIfRoom(lock, { pid: process.pid, host: hostname(), since: new Date(now).toISOString() })
     // A reader may look at the announcement while this is held; a writer may not come in.
     lock.exec('BEGIN IMMEDIATE')
   } catch (error) {
@@ -37,6 +37,15 @@ function openLock(path: string): Database.Database {
   }
 }
 
+/** A full disk is no reason to refuse: reads go on there. */
+function announceIfRoom(lock: Database.Database, owner: Owner): void {
+  try {
+    announce(lock, owner)
+  } catch (error) {
+    if (!isFull(error)) throw error
+  }
+}
+
 function announce(lock: Database.Database, owner: Owner): void {
   lock
     .transaction(() => {
@@ -46,9 +55,6 @@ function announce(lock: Database.Database, owner: Owner): void {
     .immediate()
 }
 
-const isBusy = (error: unknown): boolean =>
-  error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY')
-
 function heldBy(lock: Database.Database, path: string, cause: unknown): Error {
   const owner = readOwner(lock)
   const who = owner === null ? 'another process' : `process ${owner.pid} on ${owner.host}, since ${owner.since}`
@@ -57,9 +63,21 @@ function heldBy(lock: Database.Database, path: string, cause: unknown): Error {
 
 function readOwner(lock: Database.Database): Owner | null {
   try {
-    return lock.prepare<[], Owner>('SELECT pid, host, since FROM owner').get() ?? null
+    const owner = lock.prepare<[], Owner>('SELECT pid, host, since FROM owner').get() ?? null
+    // An owner that found the disk full could not announce itself: the name is then of one long gone.
+    return owner === null || hasEnded(owner) ? null : owner
   } catch {
     // The owner is just announcing itself; the refusal stands without its name.
     return null
+  }
+}
+
+function hasEnded({ pid, host }: Owner): boolean {
+  if (host !== hostname()) return false
+  try {
+    process.kill(pid, 0)
+    return false
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH'
   }
 }

@@ -73,6 +73,10 @@ export class RuntimeTable {
     return this.#connection.read(() => this.#statements.monitored.all())
   }
 
+  countByState(): ReadonlyMap<string, number> {
+    return new Map(this.#connection.read(() => this.#statements.countByState.all()).map(row => [row.state, row.count]))
+  }
+
   #insert(life: Life): Life {
     const columns = toColumns(life)
     if (life.state !== 'deleted' && this.#statements.occupied.get(columns.runtime_id) !== undefined) {
@@ -189,6 +193,9 @@ const prepare = (db: Connection['db']) => ({
     `SELECT life, runtime_id, row FROM lives WHERE life > ? AND state <> 'deleted' ORDER BY life LIMIT ?`,
   ),
   monitored: db.prepare<[], string>('SELECT runtime_id FROM lives WHERE monitored = 1 ORDER BY runtime_id').pluck(),
+  countByState: db.prepare<[], { state: string; count: number }>(
+    `SELECT state, count(*) AS count FROM lives WHERE state <> 'deleted' GROUP BY state`,
+  ),
   scanAlive: db.prepare<[Filters], LifeRow>(matching(ALIVE)),
   scanAll: db.prepare<[Filters], LifeRow>(matching(NEWEST_OF_EACH)),
   endOfAlive: db.prepare<[string, number], { runtime_id: string }>(lastOf(ALIVE)),

@@ -33,6 +33,12 @@ export const unavailable = (doing: string, remedy: string, cause?: unknown): Run
 /** A broken rule of the schema (unique index, trigger, foreign key), as opposed to trouble with the file. */
 export const isConstraint = (error: unknown): boolean => primaryCode(error) === 'CONSTRAINT'
 
+/** Another connection holds the lock that was asked for. */
+export const isBusy = (error: unknown): boolean => primaryCode(error) === 'BUSY'
+
+/** The disk, or a limit set on the file, has no room. */
+export const isFull = (error: unknown): boolean => primaryCode(error) === 'FULL'
+
 /** Trouble with the file: the whole transaction is lost, not one change alone. */
 export const isFileTrouble = (error: unknown): boolean => error instanceof Database.SqliteError && !isConstraint(error)
 

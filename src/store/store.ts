@@ -61,6 +61,7 @@ export function createStore(path: string, options: StoreOptions = {}): SqliteSto
     list: query => runtimes.list(query),
     alive: onBroken => runtimes.alive(onBroken),
     monitored: () => runtimes.monitored(),
+    countByState: () => runtimes.countByState(),
     key: (token, key) => connection.read(() => keys.find(token, key)),
     bounds: () => events.bounds(),
     read: query => events.read(query),

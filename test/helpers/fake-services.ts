@@ -110,6 +110,7 @@ export class FakeServices implements Services {
             objects: 12,
             lastContactSeconds: 3.1,
             reason: null,
+            counters: { lists: 1, watches: 1, restarts: 0, events: 0, badLines: 0 },
           },
         ],
       },
