@@ -21,6 +21,12 @@ function own(): void {
   stayAlive()
 }
 
+/** Opens the store and ends. */
+function open(): void {
+  createStore(path)
+  say('open')
+}
+
 /** Commits for ever (or `number` times), some at once, and says each as soon as it is acknowledged. */
 async function write(): Promise<void> {
   const store = createStore(path)
@@ -58,5 +64,5 @@ function migrateAndDie(): void {
   say('migrated')
 }
 
-const roles: Record<string, () => void | Promise<void>> = { own, write, lock, 'migrate-and-die': migrateAndDie }
+const roles: Record<string, () => void | Promise<void>> = { own, open, write, lock, 'migrate-and-die': migrateAndDie }
 await roles[what]?.()
