@@ -92,6 +92,8 @@ function tidySchema(node: Json): void {
     delete node.examples
   }
   delete node.propertyNames
+  // OpenAPI 3.0.3 gives `nullable` a meaning only beside `type`; what is referred to and may be null is an object here.
+  if (node.nullable === true && Array.isArray(node.allOf)) node.type = 'object'
   if (Array.isArray(node.allOf) && node.allOf.length === 1 && Object.keys(node).length === 1) {
     Object.assign(node, node.allOf[0])
     delete node.allOf

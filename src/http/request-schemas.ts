@@ -128,9 +128,8 @@ export const WaitQuery = z.strictObject({
 const since = z.union([
   z
     .string()
-    .regex(/^[0-9]{1,10}$/)
-    .transform(Number)
-    .pipe(z.int().min(0).max(MAX_INT32)),
+    .regex(/^[0-9]{1,9}$/)
+    .transform(Number),
   z.iso.datetime({ offset: true }),
 ])
 

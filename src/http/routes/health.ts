@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { App, RouteContext } from '../app.ts'
-import { ok, problems } from '../replies.ts'
+import { ok, problems, problemsOnly } from '../replies.ts'
 import { NoQuery } from '../schema-parts.ts'
 import { HealthReport } from '../schemas.ts'
 
@@ -23,7 +23,8 @@ function probeRoutes(app: App, { services: { health } }: RouteContext): void {
         summary: 'Is the process alive',
         description: 'Never red for a cluster that is down.',
         security: [],
-        response: { 200: ok(HealthReport, 'Alive') },
+        querystring: NoQuery,
+        response: { 200: ok(HealthReport, 'Alive'), ...problemsOnly(400) },
       },
     },
     async () => health.live(),
@@ -38,9 +39,11 @@ function probeRoutes(app: App, { services: { health } }: RouteContext): void {
         summary: 'Can it do its work',
         description: 'The database is writable and a configured runtime is synced and fresh.',
         security: [],
+        querystring: NoQuery,
         response: {
           200: ok(HealthReport, 'Ready, perhaps degraded'),
           503: ok(HealthReport, 'Not ready; the checks say why'),
+          ...problemsOnly(400),
         },
       },
     },
