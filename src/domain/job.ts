@@ -55,7 +55,11 @@ function stopRows(draft: Draft, seen: SeenJob, verdict: JobVerdict | null): Step
   const stop = life.verb
   if (stop === null) return null
   if (life.jobStop === 'delete') return stopping(draft)
-  if (verdict !== null && life.open) return end(draft, seen, verdict)
+  if (verdict !== null) {
+    if (life.open) return end(draft, seen, verdict)
+    dropStop(draft, seen) // over a start that had landed after all: row 20 opens its run and ends it
+    return null
+  }
   if (seemsZero(seen)) {
     if (!seen.livePods) return LOOK_PODS
     endByStop(draft, stop, lastFinish(life, seen.facts.pods))
@@ -162,7 +166,9 @@ function noteEvidence(draft: Draft, { facts, livePods }: SeenJob): Step | null {
 }
 
 const hasRun = ({ standing }: Life, pods: readonly PodSeen[]): boolean =>
-  pods.some(pod => pod.ran && !pod.terminating && (pod.running || !standing.pods.includes(pod.uid)))
+  pods.some(pod => pod.ran && !pod.terminating && (isRunning(pod) || !standing.pods.includes(pod.uid)))
+
+const isRunning = ({ running, gone }: PodSeen): boolean => running && !gone
 
 function firstStart(life: Life, pods: readonly PodSeen[]): number | null {
   const times = pods.filter(pod => pod.ran && !pod.terminating).map(pod => pod.startedAt ?? Number.POSITIVE_INFINITY)
@@ -243,7 +249,7 @@ export function jobGone(draft: Draft, gone: Gone): Step {
       deleted(draft, 'NotFound') // 12
       return WAIT
     }
-  } else if (draft.life.run === 0 || verb !== null) {
+  } else if (!draft.life.gone && (draft.life.run === 0 || verb !== null)) {
     deleted(draft, 'NotFound') // 14
     return WAIT
   }

@@ -90,7 +90,7 @@ function planStop(life: Life, verb: VerbInHand, seen: Seen): Plan {
 /** Its own read shows an ending that counts, and that was not ours. */
 function hasEnded(life: Life, seen: Seen): boolean {
   const { facts } = seen
-  if (!life.open || (seen.deleting && life.verb?.tried === true)) return false
+  if (seen.deleting && life.verb?.tried === true) return false
   if (facts.kind === 'job') return jobVerdict({ ...seen, facts }) !== null
   return facts.kind === 'pod' && podEnded({ ...seen, facts })
 }

@@ -187,7 +187,7 @@ function rests(life: Life, seen: Seen): Decision {
 
 function decideGone(life: Life, gone: Gone): Decision {
   if (!gone.live) {
-    if (life.gone && gone.otherUid === null) return withEffect(life, nothing(life))
+    if (life.gone && life.verb === null && gone.otherUid === null) return withEffect(life, nothing(life))
     return { ...nothing(life), look: 'object' }
   }
   if (life.verb?.verb === 'delete' && life.verb.cause === null) return { ...nothing(life), withdraw: true }
