@@ -43,6 +43,7 @@ export class KubeWorkloads implements Workloads {
     this.#options = options
     this.#maker = new Maker(options.client, options.build)
     this.#services = new OwnServices(options.client, options.build)
+    options.informers.onChange((_kind, { metadata }) => this.#arrived(metadata.uid))
   }
 
   observe(life: Life): Observation | null {
@@ -51,7 +52,6 @@ export class KubeWorkloads implements Workloads {
     const look = { at: clock.now(), live: false, livePods: false, warnings: null }
     const object = informers.get(life.id)
     if (object !== null && isOfLife(object, life)) {
-      this.#arrived(object.metadata.uid)
       return views.seen(life, object, views.cachedPods(life, object.metadata.uid), look)
     }
     if (life.uid !== null && this.#awaited.has(life.uid)) return null
