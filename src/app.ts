@@ -161,7 +161,7 @@ function compose(options: AppOptions) {
   })
   const takeUp = new TakeUp({ table: store, backends, recorder, clock, instance: config.INSTANCE, newNonce })
   const changes = new ChangeSignals()
-  const feed = new EventFeed({ table: store, clock })
+  const feed = new EventFeed({ table: store, backends, clock })
   const logService = new LogService({ table: store, backends, takeUp, clock, log: logger })
   for (const listener of [feed.listener, changes.listener, logService.listener]) recorder.onCommit(listener)
   const views = new Views(backends)

@@ -63,12 +63,21 @@ export class Views {
   }
 
   #withGone({ id }: Life, { metadata }: WorkloadObject, pods: readonly PodRecord[]): KeptPod[] {
-    const { ownership, memory } = this.#options
+    const { ownership, memory, informers } = this.#options
     const owner = { kind: id.kind, uid: metadata?.uid ?? '' }
-    const gone = ownership.known(memory.podsGone(id), owner) as PodRecord[]
-    const ids = new Set(gone.map(({ metadata }) => metadata.uid))
-    const there = pods.filter(({ metadata }) => !ids.has(metadata.uid)).map(kept)
-    return [...there, ...gone.map(record => ({ ...kept(record), gone: true }))]
+    // A live list may know that a pod has gone before the watch says so.
+    const ending = informers.podsNaming(id).filter(record => record.metadata.deletionTimestamp)
+    const there = new Set(pods.map(record => record.metadata.uid))
+    const told = new Set(memory.podsGone(id).map(record => record.metadata.uid))
+    const last = [
+      ...memory.podsGone(id),
+      ...ending.filter(({ metadata: { uid } }) => !there.has(uid) && !told.has(uid)),
+    ]
+    const gone = ownership.known(last, owner) as PodRecord[]
+    return [
+      ...pods.filter(record => !told.has(record.metadata.uid)).map(kept),
+      ...gone.map(record => ({ ...kept(record), gone: true })),
+    ]
   }
 }
 

@@ -95,14 +95,14 @@ function createPod(context: ControllerContext, set: KubeObject): void {
     })
     record(context, set, { type: 'Normal', reason: 'SuccessfulCreate', message: `Created pod: ${pod.metadata.name}` })
   } catch (error) {
-    if (error instanceof StatusError && !isTerminating(error)) {
-      record(context, set, { type: 'Warning', reason: 'FailedCreate', message: `Error creating: ${error.message}` })
-    }
+    if (!(error instanceof StatusError)) throw error
+    if (isTerminating(error)) return
+    record(context, set, { type: 'Warning', reason: 'FailedCreate', message: `Error creating: ${error.message}` })
     throw error
   }
 }
 
-/** Is the failure only that the namespace goes? Real controllers say nothing then. */
+/** Is the failure only that the namespace goes? For real controllers that is no failure: no Event, no condition. */
 export const isTerminating = (error: StatusError): boolean =>
   error.details?.causes?.some(cause => cause.reason === 'NamespaceTerminating') ?? false
 

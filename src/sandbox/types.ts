@@ -108,7 +108,7 @@ export const TEST_TIMING: Timing = {
   imagePullMs: 5,
   imageBackoffMs: 100,
   podPhaseMs: 20,
-  podCleanupMs: 10,
+  podCleanupMs: 50,
   oomMs: 30,
   controllerRetryMaxMs: 200,
   namespaceLagMs: 50,

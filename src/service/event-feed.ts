@@ -3,6 +3,7 @@ import { type LabelSelector, parseLabelSelector } from '../domain/label-selector
 import { formatRuntimeId, parseRuntimeId } from '../domain/runtime-id.ts'
 import { RuntimeError } from '../errors.ts'
 import type { EventApi, EventBatch, EventFilter, EventPage } from './api.ts'
+import type { Backends } from './backends.ts'
 import { eventId, readCursor } from './cursor.ts'
 import type { Clock, EventTable, RuntimeTable } from './ports.ts'
 import type { CommitListener } from './recorder.ts'
@@ -10,6 +11,7 @@ import { allows, requireNamespace, type Scope } from './scope.ts'
 
 export interface EventFeedOptions {
   readonly table: EventTable & Pick<RuntimeTable, 'newest'>
+  readonly backends: Pick<Backends, 'get'>
   readonly clock: Clock
   /** Readers are woken at most this often, so that a burst is handed out in batches. */
   readonly wakeEveryMs?: number
@@ -65,6 +67,7 @@ export class EventFeed implements EventApi {
   pageOf(scope: Scope, id: string, after: string | undefined, limit: number): EventPage {
     const runtimeId = parseRuntimeId(id)
     requireNamespace(scope, runtimeId.namespace)
+    this.#options.backends.get(runtimeId.runtime)
     const text = formatRuntimeId(runtimeId)
     if (this.#options.table.newest(text) === null && this.#options.table.newestOf(text, 1).length === 0) {
       throw new RuntimeError('RUNTIME_NOT_FOUND', `cannot show events: there never was a runtime ${text}`, {

@@ -4,7 +4,8 @@ import type { NewEvent } from '../../src/domain/event.ts'
 import { newLife } from '../../src/domain/lifecycle.ts'
 import { isRuntimeError } from '../../src/errors.ts'
 import { systemClock } from '../../src/service/clock.ts'
-import { EventFeed } from '../../src/service/event-feed.ts'
+import { EventFeed, type EventFeedOptions } from '../../src/service/event-feed.ts'
+import type { Backend } from '../../src/service/ports.ts'
 import { Recorder } from '../../src/service/recorder.ts'
 import type { Scope } from '../../src/service/scope.ts'
 import { specOf } from '../helpers/specs.ts'
@@ -13,10 +14,12 @@ import { tempStore } from '../helpers/store.ts'
 const EVERYTHING: Scope = { token: null, namespaces: '*', write: true }
 const ONLY_AI: Scope = { token: 'ai', namespaces: ['ai'], write: false }
 
+const EVERY_RUNTIME: EventFeedOptions['backends'] = { get: () => ({}) as Backend }
+
 function feedOf(t: import('node:test').TestContext) {
   const store = tempStore(t)
   const recorder = new Recorder(store)
-  const feed = new EventFeed({ table: store, clock: systemClock, wakeEveryMs: 1 })
+  const feed = new EventFeed({ table: store, backends: EVERY_RUNTIME, clock: systemClock, wakeEveryMs: 1 })
   recorder.onCommit(feed.listener)
   let run = 0
   /** Adds a runtime and `count` warnings of different causes to the feed. */
@@ -94,7 +97,7 @@ test('K11: history that was pruned is told with 410 and the oldest kept, never s
   for (let removed = 1; removed > 0; ) {
     removed = store.prune({ now: Date.now(), retentionSeconds: 1e9, retentionCount: 100 }).events
   }
-  const restarted = new EventFeed({ table: store, clock: systemClock })
+  const restarted = new EventFeed({ table: store, backends: EVERY_RUNTIME, clock: systemClock })
   assert.throws(
     () => restarted.page(EVERYTHING, {}, '500', 10),
     error => isRuntimeError(error, 'CURSOR_EXPIRED') && error.extra.oldest === `${feed.epoch}-1401`,
