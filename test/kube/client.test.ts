@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib'
 import { RuntimeError } from '../../src/errors.ts'
 import { KubeClient } from '../../src/kube/client.ts'
 import { isKubeStatus } from '../../src/kube/errors.ts'
-import { json, serve, statusBody, transportTo } from './serve.ts'
+import { json, serve, statusBody, transportTo, within } from './serve.ts'
 
 const failure = async (work: Promise<unknown>): Promise<RuntimeError> => {
   const error = await work.then(
@@ -216,7 +216,7 @@ const REFUSALS: [name: string, status: number, body: unknown, code: string][] = 
 for (const [name, status, body, code] of REFUSALS) {
   test(`S2: a create refused by ${name} (${status}) is ${code}`, async t => {
     const api = await serve(t, (_seen, response) => json(response, status, body))
-    const client = new KubeClient(transportTo(t, api.url))
+    const client = new KubeClient(transportTo(t, api.url, { deadlineMs: 300 }))
     const error = await failure(client.create('Deployment', 'ai', { metadata: { name: 'a' } }))
     assert.equal(error.code, code)
     assert.equal(error.notDone, true)
@@ -226,10 +226,12 @@ for (const [name, status, body, code] of REFUSALS) {
 test('what the cluster says reaches no caller, save where he must mend his spec', async t => {
   const canary = 'token=s3cr3t 10.0.0.7 /etc/kubernetes/pki'
   const api = await serve(t, (_seen, response) => json(response, 500, statusBody(500, 'InternalError', canary)))
-  const error = await failure(new KubeClient(transportTo(t, api.url)).get('Pod', 'ai', 'a'))
+  const error = await failure(new KubeClient(transportTo(t, api.url, { deadlineMs: 300 })).get('Pod', 'ai', 'a'))
   assert.equal(error.code, 'KUBERNETES_ERROR')
   assert.doesNotMatch(error.message, /s3cr3t|10\.0|pki|127\.0/)
-  const gone = await failure(new KubeClient(transportTo(t, 'http://127.0.0.1:1')).get('Pod', 'ai', 'a'))
+  const gone = await failure(
+    new KubeClient(transportTo(t, 'http://127.0.0.1:1', { deadlineMs: 300 })).get('Pod', 'ai', 'a'),
+  )
   assert.doesNotMatch(gone.message, /127|:1|ECONN/)
 })
 
@@ -255,13 +257,12 @@ test('B-134, F-14: an API server that never answers: every call ends within its 
     [false, client.patchScale('ai', 'a', { replicas: 0, resourceVersion: '1' })],
     [false, client.delete('Job', 'ai', 'a', { propagation: 'Foreground' })],
   ]
-  const started = Date.now()
+  await within(250, Promise.allSettled(calls.map(([, call]) => call)))
   for (const [notDone, call] of calls) {
     const error = await failure(call)
     assert.equal(error.code, 'BACKEND_TIMEOUT')
     assert.equal(error.notDone, notDone)
   }
-  assert.ok(Date.now() - started < 250, `${Date.now() - started} ms`)
 })
 
 test('an answer cut off after the write was sent leaves it undecided; it is not sent twice', async t => {
@@ -284,12 +285,10 @@ test('a server that cannot be reached, or takes connections without ever talking
   t.after(() => silent.close())
   const port = (silent.address() as { port: number }).port
   for (const url of ['http://127.0.0.1:1', `https://127.0.0.1:${port}`]) {
-    const started = Date.now()
     const client = new KubeClient(transportTo(t, url, { deadlineMs: 300 }))
-    const error = await failure(client.create('Deployment', 'ai', { metadata: { name: 'a' } }))
+    const error = await within(400, failure(client.create('Deployment', 'ai', { metadata: { name: 'a' } })))
     assert.equal(error.code, 'BACKEND_UNAVAILABLE')
     assert.equal(error.notDone, true)
-    assert.ok(Date.now() - started < 400)
   }
 })
 
@@ -321,11 +320,9 @@ test('F-15, B-14: 429 is waited out, by everybody; beyond the deadline it is 503
   const first = client.get('Pod', 'ai', 'a')
   while (api.seen.length === 0) await new Promise(resolve => setTimeout(resolve, 5))
   await new Promise(resolve => setTimeout(resolve, 50))
-  const started = Date.now()
-  const impatient = await failure(client.get('Pod', 'ai', 'b', { deadlineMs: 200 }))
+  const impatient = await within(100, failure(client.get('Pod', 'ai', 'b', { deadlineMs: 200 })))
   assert.equal(impatient.code, 'BACKEND_UNAVAILABLE')
   assert.equal(impatient.retryAfterSeconds, 1)
-  assert.ok(Date.now() - started < 100)
   await Promise.all([first, ...Array.from({ length: 20 }, () => client.get('Pod', 'ai', 'c'))])
   const early = api.seen.slice(1).filter(({ at }) => at < open)
   assert.deepEqual(early, [])
@@ -340,7 +337,7 @@ test('at most 32 calls at a time, over as many connections, kept for the next', 
     setTimeout(() => {
       now -= 1
       json(response, 200, {})
-    }, 5)
+    }, 100)
   })
   const client = new KubeClient(transportTo(t, api.url, { deadlineMs: 5000 }))
   await Promise.all(Array.from({ length: 300 }, () => client.get('Pod', 'ai', 'a')))

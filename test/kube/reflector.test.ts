@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { productionProfile } from '../../src/kube/reflector-profile.ts'
 import { FakeCollection, isList, isWatch } from './fake-collection.ts'
-import { json, statusBody, transportTo, until } from './serve.ts'
+import { json, statusBody, transportTo, until, within } from './serve.ts'
 import { watching } from './watching.ts'
 
 const versionsOfWatches = (fake: FakeCollection): number[] =>
@@ -21,7 +21,7 @@ for (const [name, status, body, backoffMaxMs] of [
     const { informer, log, told } = watching(t, fake, { profile: { backoffMaxMs } })
     await until('the second watch', () => fake.count(isWatch) === 2)
     const [first, second] = fake.served.seen.filter(isWatch)
-    assert.ok((second?.at ?? 0) - (first?.at ?? 0) <= 90, `${(second?.at ?? 0) - (first?.at ?? 0)} ms`)
+    assert.ok((second?.at ?? 0) - (first?.at ?? 0) <= 250, `${(second?.at ?? 0) - (first?.at ?? 0)} ms`)
     assert.match(informer.reason ?? log.warnings[0]?.reason ?? '', new RegExp(`answered ${status}`))
     fake.fail(isWatch, 5, (_seen, response) => json(response, status, body))
     fake.closeWatches('reset')
@@ -62,7 +62,7 @@ test('F-3, B-1: a silent half-open stream is given up after the idle time; heade
   const watches = fake.count(isWatch)
   const mutedAt = Date.now()
   fake.put('a')
-  await until('a new stream', () => fake.count(isWatch) > watches, 600)
+  await until('a new stream', () => fake.count(isWatch) > watches, 1500)
   assert.ok((informer.lastContact ?? 0) <= mutedAt + 20)
   assert.match(informer.reason ?? '', /silent/)
   fake.muted = false
@@ -158,7 +158,7 @@ test('B-8: a balancer that properly ends idle watches costs no growing delay', a
   watching(t, fake)
   await until('11 watches', () => fake.count(isWatch) === 11)
   const opened = fake.served.seen.filter(isWatch).map(({ at }) => at)
-  for (const [n, end] of ends.entries()) assert.ok((opened[n + 1] ?? 0) - end < 150, `gap ${n}`)
+  for (const [n, end] of ends.entries()) assert.ok((opened[n + 1] ?? 0) - end < 400, `gap ${n}`)
   assert.equal(fake.count(isList), 1)
 })
 
@@ -284,11 +284,9 @@ test('F-13, B-6: started twice it is one; stopped while listing, waiting or watc
   informer.start()
   await until('the list', () => fake.count(isList) === 1)
   const stopIn = async (what: string): Promise<void> => {
-    const started = Date.now()
-    await informer.stop()
+    await within(100, informer.stop())
     const seen = fake.served.seen.length
-    assert.ok(Date.now() - started < 100, what)
-    await until(`no watch after stop in ${what}`, () => fake.watches.size === 0, 100)
+    await until(`no watch after stop in ${what}`, () => fake.watches.size === 0, 500)
     const told = changes.length
     fake.put('a')
     await new Promise(resolve => setTimeout(resolve, 60))
@@ -310,7 +308,7 @@ test('F-13, B-6: started twice it is one; stopped while listing, waiting or watc
   await until('the watch goes on', () => fake.watches.size === 1)
   await informer.stop()
   await transport.close()
-  await until('no sockets', () => fake.served.sockets.size === 0, 100)
+  await until('no sockets', () => fake.served.sockets.size === 0, 500)
 })
 
 test('F-14: a list that is never answered is given up at the deadline and tried again', async t => {
@@ -321,7 +319,7 @@ test('F-14: a list that is never answered is given up at the deadline and tried 
   await informer.whenSynced()
   const at = fake.served.seen.filter(isList).map(seen => seen.at)
   assert.equal(at.length, 3)
-  assert.ok((at[1] ?? 0) - (at[0] ?? 0) < 150 + 100)
+  assert.ok((at[1] ?? 0) - (at[0] ?? 0) < 500)
   assert.equal(log.warnings[0]?.reason, 'the cluster did not answer')
   assert.equal(informer.size, 1)
 })
@@ -330,7 +328,7 @@ test('F-14: a watch whose headers never come is given up at the deadline', async
   const fake = await FakeCollection.start(t)
   fake.fail(isWatch, 1, () => {})
   watching(t, fake, { profile: { callDeadlineMs: 150 } })
-  await until('the second watch', () => fake.count(isWatch) === 2, 400)
+  await until('the second watch', () => fake.count(isWatch) === 2, 1000)
   assert.equal(fake.count(isList), 1)
 })
 

@@ -66,13 +66,13 @@ export const access = (server: string, more: Partial<ClusterAccess> = {}): Clust
   ...more,
 })
 
-/** A transport that is closed with the test. */
+/** A transport that is closed with the test. Its deadline is long: on a busy machine a short one fails tests of other things. */
 export function transportTo(
   t: TestContext,
   to: string | ClusterAccess,
   options: Partial<TransportOptions> = {},
 ): Transport {
-  const transport = new Transport(typeof to === 'string' ? access(to) : to, { deadlineMs: 500, ...options })
+  const transport = new Transport(typeof to === 'string' ? access(to) : to, { deadlineMs: 5000, ...options })
   t.after(() => transport.close())
   return transport
 }
@@ -99,5 +99,16 @@ export async function until(what: string, is: () => boolean, ms = 3000): Promise
   while (!is()) {
     if (Date.now() > end) throw new Error(`not within ${ms} ms: ${what}`)
     await new Promise(resolve => setTimeout(resolve, 5))
+  }
+}
+
+/** What the work gives, provided that it is done before a timer of `ms` fires in this very process. */
+export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => late.reject(new Error(`not done within ${ms} ms`)), ms)
+  try {
+    return await Promise.race([work, late.promise])
+  } finally {
+    clearTimeout(timer)
   }
 }

@@ -26,10 +26,10 @@ export interface Watching {
 
 type Options = { profile?: Partial<ReflectorProfile> } & Partial<Omit<InformerOptions<'Deployment'>, 'profile'>>
 
-/** An informer on the fake collection, started, and stopped with the test. */
+/** An informer on the fake collection, started, and stopped with the test; the test profile with a longer deadline. */
 export function watching(t: TestContext, fake: FakeCollection, options: Options = {}): Watching {
   const log = new Lines()
-  const profile = { ...testProfile, ...options.profile }
+  const profile = { ...testProfile, callDeadlineMs: 5000, ...options.profile }
   const transport = options.transport ?? transportTo(t, fake.served.url, { deadlineMs: profile.callDeadlineMs })
   const informer = new Informer<'Deployment'>({
     kind: 'Deployment',
