@@ -5,14 +5,12 @@ import { newLife } from '../../src/domain/lifecycle.ts'
 import { isRuntimeError } from '../../src/errors.ts'
 import { systemClock } from '../../src/service/clock.ts'
 import { EventFeed, type EventFeedOptions } from '../../src/service/event-feed.ts'
-import type { Backend, Backend } from '../../src/service/ports.ts'
+import type { Backend } from '../../src/service/ports.ts'
 import { Recorder } from '../../src/service/recorder.ts'
 import type { Scope } from '../../src/service/scope.ts'
 import { specOf } from '../helpers/specs.ts'
 import { tempStore } from '../helpers/store.ts'
 
-/** The feed asks of a backend only that it is configured. */
-const ANY_BACKEND = { get: () => ({}) as Backend }
 const EVERYTHING: Scope = { token: null, namespaces: '*', write: true }
 const ONLY_AI: Scope = { token: 'ai', namespaces: ['ai'], write: false }
 
@@ -21,7 +19,7 @@ const EVERY_RUNTIME: EventFeedOptions['backends'] = { get: () => ({}) as Backend
 function feedOf(t: import('node:test').TestContext) {
   const store = tempStore(t)
   const recorder = new Recorder(store)
-  const feed = new EventFeed({ table: store, backends: EVERY_RUNTIME, backends: ANY_BACKEND, clock: systemClock, wakeEveryMs: 1 })
+  const feed = new EventFeed({ table: store, backends: EVERY_RUNTIME, clock: systemClock, wakeEveryMs: 1 })
   recorder.onCommit(feed.listener)
   let run = 0
   /** Adds a runtime and `count` warnings of different causes to the feed. */
