@@ -60,7 +60,9 @@ export class Reconciler {
       const next = await this.#options.recorder.record(life, decision)
       if (decision.withdraw === true || next.state === 'deleted') return
       if (decision.effect) {
-        life = await this.#carryOut(next)
+        const after = await this.#carryOut(next)
+        if (after === null) return
+        life = after
         observation = await this.#firstLook(life, false)
       } else if (next === life) return
       else life = next
@@ -73,22 +75,29 @@ export class Reconciler {
     return fresh && life.uid !== null ? await workloads.look(life, 'object') : workloads.observe(life)
   }
 
-  /** A verb that is repeated: a refusal that withdraws it is an end like another; anything else comes back later. */
-  async #carryOut(life: Life): Promise<Life> {
+  /**
+   * A verb that is repeated: a refusal that withdraws it is an end like another; anything else comes back later. Answers
+   * the row as it is then; null = it went with the verb, and whatever is done now would make a workload without a row.
+   */
+  async #carryOut(life: Life): Promise<Life | null> {
     try {
-      return await this.#options.effects.carryOut(life)
+      await this.#options.effects.carryOut(life)
+      return this.#stored(life)
     } catch (error) {
       if (!isRuntimeError(error) || error.code === 'STORAGE_UNAVAILABLE') throw error
-      const after = this.#options.table.newest(keyOf(life))
-      if (after === null || after.life !== life.life || after.verb?.verb !== life.verb?.verb) {
-        this.#options.log.warn(
-          { runtimeId: keyOf(life), err: error },
-          'the cluster refused it for good; the verb is withdrawn',
-        )
-        return after ?? life
-      }
-      throw error
+      const after = this.#stored(life)
+      if (after !== null && after.verb?.verb === life.verb?.verb) throw error
+      this.#options.log.warn(
+        { runtimeId: keyOf(life), err: error },
+        'the cluster refused it for good; the verb is withdrawn',
+      )
+      return after
     }
+  }
+
+  #stored({ id, life }: Life): Life | null {
+    const newest = this.#options.table.newest(formatRuntimeId(id))
+    return newest?.life === life ? newest : null
   }
 
   /** An object that carries the nonce of a life that is over (a write that landed late) is deleted at sight (§2.10). */
