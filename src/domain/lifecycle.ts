@@ -14,6 +14,7 @@ import {
   podsLeft,
   type Step,
   startByFrom,
+  stopInHand,
   unlessSame,
 } from './lifecycle-draft.ts'
 import type { Gone, Observation, Seen } from './observation.ts'
@@ -152,13 +153,27 @@ export function replaced(life: Life, now: number): Decision | null {
  */
 export function decide(life: Life, observation: Observation | null, { now }: { now: number }): Decision {
   if (life.state === 'deleted') return nothing(life)
-  if (observation === null || life.uid === null) return withEffect(life, nothing(life))
+  if (observation === null) return withEffect(life, nothing(life))
+  if (life.uid === null) return landedLate(life, observation) ?? withEffect(life, nothing(life))
   if (observation.type === 'gone') return decideGone(life, observation)
   if (!isTrusted(life, observation)) return withEffect(life, nothing(life))
   if (!observation.labelled) return rests(life, observation)
   const draft = draftOf(life, observation.at)
   believe(draft, observation)
   return decided(life, draft, rows(draft, observation, now), observation)
+}
+
+/**
+ * The create of a run that was ended before anything was made has landed after all (§2.10): it is bound, and stopped
+ * without event. null = nothing of that kind.
+ */
+function landedLate(life: Life, observation: Observation): Decision | null {
+  if (!life.gone || observation.type === 'gone') return null
+  const cause = life.state === 'failed' ? (life.reason ?? 'StartTimeout') : 'StoppedByRequest'
+  const draft = draftOf(life, observation.at)
+  stopInHand(draft, cause)
+  change(draft, { uid: observation.uid, gone: false, goneAt: null })
+  return withEffect(life, nothing(draft.life))
 }
 
 function rows(draft: Draft, seen: Seen, now: number): Step {

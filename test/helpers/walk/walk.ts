@@ -154,8 +154,7 @@ export class Walk {
     return [...lost.map(({ pod }) => keptPod(pod, true)), ...there.map(pod => keptPod(pod))]
   }
 
-  #observe(life: Life): Observation | null {
-    if (life.uid === null) return null
+  #observe(life: Life): Observation {
     return this.#seen(life, this.#cached, { at: this.#now, live: false, livePods: false, warnings: null })
   }
 
