@@ -29,6 +29,7 @@ const DEFAULTS: Record<string, (draft: KubeObject) => void> = {
   jobs: defaultJob,
   pods: draft => {
     defaultPodSpec(draft.spec, 'Always')
+    for (const container of draft.spec.containers ?? []) requestLimits(container)
     draft.status = { phase: 'Pending', qosClass: qosClass(draft.spec) }
   },
   services: defaultService,
@@ -112,14 +113,16 @@ function defaultPodSpec(spec: Loose, restartPolicy: string): void {
   spec.schedulerName ??= 'default-scheduler'
   for (const container of spec.containers ?? []) {
     container.resources ??= {}
-    for (const [name, limit] of Object.entries(container.resources.limits ?? {})) {
-      container.resources.requests = { [name]: limit, ...container.resources.requests }
-    }
     container.terminationMessagePath ??= '/dev/termination-log'
     container.terminationMessagePolicy ??= 'File'
     container.imagePullPolicy ??= pullPolicyOf(String(container.image))
     for (const port of container.ports ?? []) port.protocol ??= 'TCP'
   }
+}
+
+/** What is limited and not requested is requested: for pods, not for the templates of others. */
+function requestLimits({ resources }: Loose): void {
+  if (resources.limits) resources.requests = { ...resources.limits, ...resources.requests }
 }
 
 function pullPolicyOf(image: string): string {

@@ -23,7 +23,10 @@ export const POLITE = ['sh', '-c', "trap 'exit 0' TERM; echo up; while :; do sle
 export const STUBBORN = ['sh', '-c', "trap '' TERM; echo up; while :; do sleep 0.05; done"]
 
 /** A quick sandbox that ends with the test. */
-export async function sandboxFor(t: { after(run: () => Promise<void>): void }, options: SandboxOptions = {}): Promise<Client> {
+export async function sandboxFor(
+  t: { after(run: () => Promise<void>): void },
+  options: SandboxOptions = {},
+): Promise<Client> {
   const sandbox = await startSandbox({ ...options, timing: { ...TEST_TIMING, ...options.timing } })
   const client = new Client(sandbox)
   t.after(async () => {
@@ -33,7 +36,11 @@ export async function sandboxFor(t: { after(run: () => Promise<void>): void }, o
   return client
 }
 
-export async function until<T>(what: string, look: () => T | undefined | false | Promise<T | undefined | false>, ms = 8000): Promise<T> {
+export async function until<T>(
+  what: string,
+  look: () => T | undefined | false | Promise<T | undefined | false>,
+  ms = 8000,
+): Promise<T> {
   const end = Date.now() + ms
   for (;;) {
     const found = await look()
@@ -155,7 +162,10 @@ export const deployment = (name: string, command: string[] = POLITE, container: 
     selector: { matchLabels: { app: name } },
     template: {
       metadata: { labels: { app: name } },
-      spec: { terminationGracePeriodSeconds: 1, containers: [{ name: 'main', image: 'registry.local/busybox:1', command, ...container }] },
+      spec: {
+        terminationGracePeriodSeconds: 1,
+        containers: [{ name: 'main', image: 'registry.local/busybox:1', command, ...container }],
+      },
     },
     ...spec,
   },

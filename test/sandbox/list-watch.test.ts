@@ -24,7 +24,9 @@ test('a LIST in pages is the list as it was at its first page, all pages carry o
   await client.post(DEPLOYMENTS, deployment('w-0035'))
   const second = (await client.get(`${DEPLOYMENTS}?limit=3&continue=${first.metadata.continue}`)).body
   const third = (await client.get(`${DEPLOYMENTS}?limit=3&continue=${second.metadata.continue}`)).body
-  const names = [first, second, third].flatMap(page => page.items.map((item: { metadata: { name: string } }) => item.metadata.name))
+  const names = [first, second, third].flatMap(page =>
+    page.items.map((item: { metadata: { name: string } }) => item.metadata.name),
+  )
   assert.deepEqual(names, ['w-000', 'w-001', 'w-002', 'w-003', 'w-004', 'w-005', 'w-006'])
   assert.equal(new Set([first, second, third].map(page => page.metadata.resourceVersion)).size, 1)
   assert.equal(third.metadata.continue, undefined)
@@ -48,7 +50,10 @@ test('a continue token from before a compaction is 410 Expired with a new, incon
   assert.equal(late.body.reason, 'Expired')
   assert.match(late.body.message, /continue parameter is too old/)
   const rest = await client.get(`${DEPLOYMENTS}?continue=${late.body.metadata.continue}`)
-  assert.deepEqual(rest.body.items.map((item: { metadata: { name: string } }) => item.metadata.name), ['w-002'])
+  assert.deepEqual(
+    rest.body.items.map((item: { metadata: { name: string } }) => item.metadata.name),
+    ['w-002'],
+  )
 })
 
 test('a LIST from the future is 504 with the cause ResourceVersionTooLarge', async t => {
@@ -72,7 +77,10 @@ test('a watch resumes after its version: each change once, in order', async t =>
   assert.equal(watch.events[0].object.kind, 'Deployment')
   assert.equal(watch.events[0].object.apiVersion, 'apps/v1')
   const versions = watch.events.map(event => Number(event.object.metadata.resourceVersion))
-  assert.deepEqual(versions, [...versions].sort((a, b) => a - b))
+  assert.deepEqual(
+    versions,
+    [...versions].sort((a, b) => a - b),
+  )
 })
 
 test('a watch without version begins with what is there; sendInitialEvents ends that with a marked bookmark', async t => {
@@ -84,13 +92,18 @@ test('a watch without version begins with what is there; sendInitialEvents ends 
     `${DEPLOYMENTS}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`,
   )
   await until('objects and bookmark', () => streaming.lines.length === 3)
-  assert.deepEqual(streaming.events.map(event => event.type), ['ADDED', 'ADDED', 'BOOKMARK'])
+  assert.deepEqual(
+    streaming.events.map(event => event.type),
+    ['ADDED', 'ADDED', 'BOOKMARK'],
+  )
   assert.equal(streaming.events[2].object.metadata.annotations['k8s.io/initial-events-end'], 'true')
 })
 
 test('a quiet watch gets bookmarks, one shortly before timeoutSeconds, and ends then', async t => {
   const client = await sandboxFor(t, { ...still, timing: { bookmarkMs: 200 } })
-  const watch = await client.watch(`${PODS}?watch=true&resourceVersion=${client.sandbox.store.version}&allowWatchBookmarks=true&timeoutSeconds=1`)
+  const watch = await client.watch(
+    `${PODS}?watch=true&resourceVersion=${client.sandbox.store.version}&allowWatchBookmarks=true&timeoutSeconds=1`,
+  )
   await fill(client, 3)
   const begin = Date.now()
   await watch.ended
@@ -124,7 +137,9 @@ test('a watch from a version that is forgotten: HTTP 200, one ERROR line with 41
 
 test('a watch from the future is silent; a watch with a bad version is 500', async t => {
   const client = await sandboxFor(t, still)
-  const watch = await client.watch(`${DEPLOYMENTS}?watch=1&resourceVersion=5000000&timeoutSeconds=1&allowWatchBookmarks=false`)
+  const watch = await client.watch(
+    `${DEPLOYMENTS}?watch=1&resourceVersion=5000000&timeoutSeconds=1&allowWatchBookmarks=false`,
+  )
   await fill(client, 1)
   await watch.ended
   assert.deepEqual(watch.lines, [])
@@ -139,10 +154,13 @@ test('a watch with a selector: leaving the view is DELETED with the old labels, 
   await client.patch(`${DEPLOYMENTS}/w-000`, { metadata: { labels: { half: 'odd' } } })
   await client.patch(`${DEPLOYMENTS}/w-001`, { metadata: { labels: { half: 'even' } } })
   await until('two events', () => watch.lines.length === 2)
-  assert.deepEqual(watch.events.map(event => [event.type, event.object.metadata.name, event.object.metadata.labels.half]), [
-    ['DELETED', 'w-000', 'even'],
-    ['ADDED', 'w-001', 'even'],
-  ])
+  assert.deepEqual(
+    watch.events.map(event => [event.type, event.object.metadata.name, event.object.metadata.labels.half]),
+    [
+      ['DELETED', 'w-000', 'even'],
+      ['ADDED', 'w-001', 'even'],
+    ],
+  )
   assert.equal((await client.get(`${DEPLOYMENTS}/w-000`)).code, 200)
 })
 
@@ -150,7 +168,9 @@ test('label selectors', async t => {
   const client = await sandboxFor(t, still)
   await fill(client, 4)
   const names = async (selector: string): Promise<string[]> =>
-    (await client.get(`${DEPLOYMENTS}?labelSelector=${encodeURIComponent(selector)}`)).body.items.map((item: { metadata: { name: string } }) => item.metadata.name)
+    (await client.get(`${DEPLOYMENTS}?labelSelector=${encodeURIComponent(selector)}`)).body.items.map(
+      (item: { metadata: { name: string } }) => item.metadata.name,
+    )
   assert.deepEqual(await names('half=even'), ['w-000', 'w-002'])
   assert.deepEqual(await names('half==even,app!=w-000'), ['w-002'])
   assert.deepEqual(await names('app in (w-001, w-003)'), ['w-001', 'w-003'])
@@ -167,7 +187,9 @@ test('field selectors: name and phase of pods; an unknown field is 400', async t
   for (const name of ['a', 'b']) await client.post(PODS, pod(name, ['true']))
   await client.patch(`${PODS}/b/status`, { status: { phase: 'Failed' } })
   const names = async (selector: string): Promise<string[]> =>
-    (await client.get(`${PODS}?fieldSelector=${encodeURIComponent(selector)}`)).body.items.map((item: { metadata: { name: string } }) => item.metadata.name)
+    (await client.get(`${PODS}?fieldSelector=${encodeURIComponent(selector)}`)).body.items.map(
+      (item: { metadata: { name: string } }) => item.metadata.name,
+    )
   assert.deepEqual(await names('metadata.name=a'), ['a'])
   assert.deepEqual(await names('status.phase!=Failed'), ['a'])
   assert.equal((await client.get(`${PODS}?fieldSelector=spec.color%3Dred`)).code, 400)
@@ -176,7 +198,9 @@ test('field selectors: name and phase of pods; an unknown field is 400', async t
 test('a list over 128 KiB is gzipped for who accepts it', async t => {
   const client = await sandboxFor(t, still)
   await fill(client, 250)
-  const response = await fetch(`${client.sandbox.url}/apis/apps/v1/deployments`, { headers: { 'accept-encoding': 'gzip' } })
+  const response = await fetch(`${client.sandbox.url}/apis/apps/v1/deployments`, {
+    headers: { 'accept-encoding': 'gzip' },
+  })
   assert.equal(response.headers.get('content-encoding'), 'gzip')
   assert.equal(((await response.json()) as { items: unknown[] }).items.length, 250)
 })
