@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import { isRuntimeError } from '../errors.ts'
 import type { LogOptions as KubeLogOptions } from './client.ts'
 import { LogLines } from './log-lines.ts'
 import { type LogTarget, remainsOf } from './log-target.ts'
@@ -6,7 +7,7 @@ import { pause } from './timing.ts'
 
 export interface FollowOptions {
   /** null: no pod yet. `body` null: the container has not started. */
-  readonly first: { readonly target: LogTarget; readonly body: Readable | null } | null
+  readonly first: { readonly target: LogTarget; readonly body: Promise<Readable> | null } | null
   /** With timestamps, whatever the caller wants to see. */
   readonly query: KubeLogOptions
   readonly timestamps: boolean
@@ -58,7 +59,8 @@ interface Piece {
 
 async function waitForStart(options: FollowOptions): Promise<(Piece & { target: LogTarget }) | null> {
   const { first, signal } = options
-  if (first?.body) return { target: first.target, body: first.body, last: false }
+  const body = await first?.body?.catch(unlessOfNoUse)
+  if (first && body) return { target: first.target, body, last: false }
   return await insist(options, async () => {
     await paced(options, WAIT_MS)
     if (signal.aborted) return null
@@ -68,6 +70,12 @@ async function waitForStart(options: FollowOptions): Promise<(Piece & { target: 
     if (target.state === 'never') return null
     return { target, body: await options.open(target, options.query), last: false }
   })
+}
+
+/** A container that is not ready is waited for, one that is silent is asked again; the rest is for the reader. */
+function unlessOfNoUse(error: unknown): null {
+  if (isRuntimeError(error, 'LOGS_NOT_READY') || isRuntimeError(error, 'BACKEND_TIMEOUT')) return null
+  throw error
 }
 
 /** null = its end was seen: pod gone, or its run over and read to the end. */
@@ -95,7 +103,7 @@ async function nextPiece(
   })
 }
 
-/** Until it answers; what keeps failing is thrown. */
+/** Until it answers; what keeps failing is thrown, silence is no failure. */
 async function insist<T>(options: FollowOptions, work: (failures: number) => Promise<T | 'again'>): Promise<T | null> {
   for (let failures = 0; !options.signal.aborted; ) {
     try {
@@ -103,8 +111,8 @@ async function insist<T>(options: FollowOptions, work: (failures: number) => Pro
       if (answer !== 'again') return answer
       failures = 0
     } catch (error) {
-      failures += 1
       if (options.signal.aborted) return null
+      if (!isRuntimeError(error, 'BACKEND_TIMEOUT')) failures += 1
       if (failures >= MAX_FAILURES) throw error
     }
   }

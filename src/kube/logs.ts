@@ -9,6 +9,7 @@ import { isKubeStatus } from './errors.ts'
 import { followLog } from './log-follow.ts'
 import { type LogTarget, targetOf } from './log-target.ts'
 import type { Pod } from './objects.ts'
+import { pause } from './timing.ts'
 
 export interface KubeLogsOptions {
   readonly client: Pick<KubeClient, 'podLog'>
@@ -56,30 +57,22 @@ export class KubeLogs implements Logs {
   async #follow(life: Life, target: LogTarget | null, options: LogOptions): Promise<Readable> {
     if (target?.state === 'never') throw notReady(life, target)
     return await streamOf(options.signal, async signal => {
-      const read = (which: LogTarget, query: KubeLogOptions) => this.#open(life, which, { ...query, signal })
+      const open = (which: LogTarget, query: KubeLogOptions) =>
+        this.#open(life, which, { ...query, signal, deadlineMs: SILENCE_MS })
       const query = { ...queryOf({ ...options, limitBytes: null }, target, signal), follow: true, timestamps: true }
-      const first =
-        target?.state === 'readable' ? await this.#openUnlessWaiting(target, () => read(target, query)) : null
+      const body = target?.state === 'readable' ? open(target, query) : null
+      if (body !== null) await refusedSoon(body, signal)
       return followLog({
-        first: target === null ? null : { target, body: first },
+        first: target === null ? null : { target, body },
         query,
         timestamps: options.timestamps,
         signal,
-        open: read,
+        open,
         again: which => this.#again(which),
         find: () => this.#whileThere(life, options),
         changed: ms => this.#options.changed(life, ms, signal),
       })
     })
-  }
-
-  async #openUnlessWaiting(target: LogTarget, open: () => Promise<Readable>): Promise<Readable | null> {
-    try {
-      return await open()
-    } catch (error) {
-      if (isRuntimeError(error, 'LOGS_NOT_READY') && target.state === 'readable') return null
-      throw error
-    }
   }
 
   async #target(life: Life, options: LogOptions): Promise<LogTarget | null> {
@@ -115,6 +108,25 @@ export class KubeLogs implements Logs {
         runtimeId,
       })
     }
+  }
+}
+
+/** A kubelet sends no headers before the first byte of a log; a followed one that stays silent so long is asked for anew. */
+const SILENCE_MS = 300_000
+/** How long the caller is kept waiting for an error that can still be told as one. */
+const REFUSAL_MS = 1000
+
+/** Throws what the opening fails with, if it fails soon; a container that is not ready after all is waited for. */
+async function refusedSoon(opening: Promise<Readable>, signal: AbortSignal): Promise<void> {
+  const done = new AbortController()
+  const refused = opening.catch(error => {
+    if (!isRuntimeError(error, 'LOGS_NOT_READY')) throw error
+  })
+  refused.catch(() => {})
+  try {
+    await Promise.race([refused, pause(REFUSAL_MS, AbortSignal.any([signal, done.signal]))])
+  } finally {
+    done.abort()
   }
 }
 

@@ -128,3 +128,21 @@ test('B-95: a connection that breaks fails the stream of the reader and nothing 
     for await (const _ of body);
   })
 })
+
+test('L5, L6: a follow of a container that has said nothing yet begins at once: a kubelet sends no headers before', async t => {
+  let speak = (): void => {}
+  const { read, end } = await logsOf(t, (response, query) => {
+    if (query.has('sinceTime')) return void response.end()
+    speak = () => response.end(`${STAMP}at last\n`)
+  })
+  const began = Date.now()
+  const body = await read({ follow: true })
+  assert.ok(Date.now() - began < 3000)
+  setTimeout(() => {
+    end()
+    speak()
+  }, 200)
+  let text = ''
+  for await (const chunk of body) text += chunk
+  assert.equal(text, 'at last\n')
+})

@@ -243,3 +243,41 @@ test('F-54: a pod that vanishes between look-up and read is 404; an endless erro
   assert.equal(error.code, 'REQUEST_INVALID')
   assert.ok(error.message.length < 5000)
 })
+
+test('L2, B-99: of several pods the newest that runs, else the newest that has run; one evicted hides nothing', async t => {
+  const { sandbox, backend } = await cluster(t, { kubelet: 'none', controllers: false })
+  const life = await made(backend, claim({ kind: 'job' }))
+  const owner = { apiVersion: 'batch/v1', kind: 'Job', name: 'web', uid: life.uid ?? '', controller: true }
+  const ran = { terminated: { exitCode: 1, reason: 'Error', startedAt: '2026-11-29T18:00:00Z', containerID: 'x' } }
+  const pods = [
+    { name: 'a', at: 1, phase: 'Failed', state: ran },
+    { name: 'b', at: 2, phase: 'Failed', state: ran },
+    { name: 'c', at: 3, phase: 'Failed', reason: 'Evicted' },
+    { name: 'd', at: 4, phase: 'Pending', state: { waiting: { reason: 'ContainerCreating' } } },
+  ]
+  const asked = async () => {
+    await text(backend, life).catch(() => '')
+    return sandbox.faults.requests({ subresource: 'log' }).at(-1)?.name
+  }
+  for (const { name, at, state, ...status } of pods) {
+    sandbox.registry.create('pods', 'default', {
+      metadata: {
+        name,
+        labels: { 'gobrave-workload': 'web', 'runtimed.dev/kind': 'job' },
+        ownerReferences: [owner],
+        creationTimestamp: `2026-11-29T18:00:0${at}Z`,
+      },
+      spec: { containers: [{ name: 'main', image: 'x' }] },
+    })
+    sandbox.registry.bind(sandbox.registry.get('pods', 'default', name), 'node', [])
+    sandbox.registry.updateStatus('pods', 'default', name, draft => {
+      draft.status = { ...status, containerStatuses: state ? [{ name: 'main', restartCount: 0, state }] : [] }
+    })
+    await new Promise(resolve => setTimeout(resolve, 1100)) // creation times are whole seconds
+  }
+  assert.equal(await asked(), 'b')
+  sandbox.registry.updateStatus('pods', 'default', 'a', draft => {
+    draft.status = { phase: 'Running', containerStatuses: [{ name: 'main', state: { running: {} } }] }
+  })
+  assert.equal(await asked(), 'a')
+})
