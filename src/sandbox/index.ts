@@ -30,7 +30,8 @@ export interface SandboxOptions {
   /** namespaces besides default and kube-system */
   namespaces?: string[]
   /**
-   * `process` (default): pods run as local processes. `instant`: pods are ready at once and gone at once, nothing runs.
+   * `process` (default): pods run as local processes. `instant`: pods are ready at once and gone at once, nothing runs,
+   * no Normal Events.
    * `none`: neither scheduler nor kubelet, the test writes pod statuses itself
    */
   kubelet?: 'process' | 'instant' | 'none'
@@ -66,7 +67,12 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const store = new ObjectStore()
   const registry = new Registry(store)
   const faults = new Faults(store, options.tokens)
-  const context: ControllerContext = { registry, faults, timing, events: new EventRecorder(registry) }
+  const context: ControllerContext = {
+    registry,
+    faults,
+    timing,
+    events: new EventRecorder(registry, options.kubelet === 'instant'),
+  }
   store.create('nodes', {
     ...NODE,
     metadata: { ...NODE.metadata, uid: '', resourceVersion: '', creationTimestamp: '' },

@@ -1,13 +1,6 @@
 import { findCondition, isTrue, setCondition } from './conditions.ts'
-import {
-  type ControllerContext,
-  controlledBy,
-  controlledObjects,
-  controllerOf,
-  hasEnded,
-  isDeleting,
-  type Stop,
-} from './controller.ts'
+import { type ControllerContext, controllerOf, hasEnded, isDeleting, type Stop } from './controller.ts'
+import { activePodsOf, deletePod, dropPod, managePods, podsOf, recordOn } from './job-pods.ts'
 import {
   activeDeadlineLeft,
   failureOf,
@@ -20,8 +13,6 @@ import {
 } from './job-status.ts'
 import { equal, timestamp } from './json.ts'
 import { KeyedLoop, keyOfObject, splitKey } from './keyed-loop.ts'
-import { isTerminating } from './replicaset-controller.ts'
-import { StatusError } from './status-error.ts'
 import type { KubeObject, Loose } from './types.ts'
 
 /**
@@ -84,7 +75,7 @@ class JobSync {
   run(): number | undefined {
     const job = this.#context.registry.store.get('jobs', this.#namespace, this.#name)
     if (!job) return undefined
-    const pods = controlledObjects(this.#context, job, 'pods')
+    const pods = podsOf(this.#context, job)
     if (isFinished(job)) return this.#cleanUp(job, pods)
     if (isDeleting(job)) {
       for (const pod of pods) this.#context.registry.removeFinalizer('pods', pod, JOB_TRACKING)
@@ -95,15 +86,12 @@ class JobSync {
       )
       return undefined
     }
-    if (job.spec.suspend) return this.#suspend(job, pods)
+    if (job.spec.suspend) return this.#suspend(job)
     return this.#work(job, pods)
   }
 
-  #suspend(job: KubeObject, pods: KubeObject[]): undefined {
-    for (const pod of pods.filter(pod => !hasEnded(pod) && !isDeleting(pod))) {
-      this.#context.registry.removeFinalizer('pods', pod, JOB_TRACKING)
-      this.#delete(job, pod)
-    }
+  #suspend(job: KubeObject): undefined {
+    for (const pod of activePodsOf(this.#context, job)) dropPod(this.#context, job, pod)
     const counted = this.#count(job, this.#podsOf(job))
     if (counted) return
     const view = viewOf(job, this.#podsOf(job))
@@ -122,7 +110,7 @@ class JobSync {
   #work(job: KubeObject, pods: KubeObject[]): number | undefined {
     const now = Date.now()
     const failure = failureOf(job, viewOf(job, pods), now)
-    if (failure) for (const pod of pods.filter(pod => !hasEnded(pod) && !isDeleting(pod))) this.#delete(job, pod)
+    if (failure) for (const pod of activePodsOf(this.#context, job)) deletePod(this.#context, job, pod)
     if (this.#count(job, this.#podsOf(job), failure)) return undefined
     const view = viewOf(job, this.#podsOf(job))
     if (isTrue(job.status?.conditions, 'FailureTarget') || isTrue(job.status?.conditions, 'SuccessCriteriaMet')) {
@@ -132,7 +120,7 @@ class JobSync {
       0,
       retryAt(job, this.#failedAt.get(job.metadata.uid) ?? 0, this.#context.timing.jobBackoffMs) - now,
     )
-    const error = wait > 0 ? undefined : this.#makePods(job, view)
+    const error = wait > 0 ? undefined : managePods(this.#context, job, view)
     this.#writeRunning(job, error === undefined)
     if (error) throw error
     const deadline = activeDeadlineLeft(this.#context.registry.get('jobs', this.#namespace, this.#name), now)
@@ -211,7 +199,7 @@ class JobSync {
   }
 
   #conclude(job: KubeObject, view: JobView): undefined {
-    for (const pod of this.#podsOf(job).filter(pod => !hasEnded(pod) && !isDeleting(pod))) this.#delete(job, pod)
+    for (const pod of activePodsOf(this.#context, job)) deletePod(this.#context, job, pod)
     const status = jobStatus(job, { ...view, conditions: job.status?.conditions })
     const verdict = equal(status, job.status) ? this.#verdict(job, status, view) : undefined
     this.#write(job, verdict ?? status)
@@ -242,51 +230,6 @@ class JobSync {
     else if (isTrue(job.status?.conditions, 'Complete')) this.#record(job, 'Normal', 'Completed', 'Job completed')
   }
 
-  #makePods(job: KubeObject, view: JobView): StatusError | undefined {
-    const { parallelism, completions } = job.spec
-    const left = completions === undefined || completions === null ? parallelism : completions - view.succeeded
-    const wanted = completions === undefined && view.succeeded > 0 ? view.active : Math.min(parallelism, left)
-    try {
-      for (let made = view.active; made < wanted; made++) this.#createPod(job)
-      const surplus = this.#podsOf(job).filter(pod => !hasEnded(pod) && !isDeleting(pod))
-      for (const pod of surplus.slice(Math.max(0, wanted))) {
-        this.#context.registry.removeFinalizer('pods', pod, JOB_TRACKING)
-        this.#delete(job, pod)
-      }
-      return undefined
-    } catch (error) {
-      if (error instanceof StatusError) return error
-      throw error
-    }
-  }
-
-  #createPod(job: KubeObject): void {
-    const { metadata, spec } = job.spec.template
-    try {
-      const pod = this.#context.registry.create('pods', this.#namespace, {
-        metadata: {
-          generateName: `${this.#name}-`,
-          labels: metadata?.labels,
-          annotations: metadata?.annotations,
-          ownerReferences: [controlledBy('jobs', job)],
-          finalizers: [JOB_TRACKING],
-        },
-        spec,
-      })
-      this.#record(job, 'Normal', 'SuccessfulCreate', `Created pod: ${pod.metadata.name}`)
-    } catch (error) {
-      if (error instanceof StatusError && !isTerminating(error))
-        this.#record(job, 'Warning', 'FailedCreate', `Error creating: ${error.message}`)
-      throw error
-    }
-  }
-
-  #delete(job: KubeObject, pod: KubeObject): void {
-    if (!this.#context.registry.store.get('pods', this.#namespace, pod.metadata.name)) return
-    this.#context.registry.delete('pods', this.#namespace, pod.metadata.name, { propagationPolicy: 'Background' })
-    this.#record(job, 'Normal', 'SuccessfulDelete', `Deleted pod: ${pod.metadata.name}`)
-  }
-
   /** After the end: late finalizers go, and the Job itself after its time to live. */
   #cleanUp(job: KubeObject, pods: KubeObject[]): number | undefined {
     for (const pod of pods)
@@ -303,7 +246,7 @@ class JobSync {
   }
 
   #podsOf(job: KubeObject): KubeObject[] {
-    return controlledObjects(this.#context, job, 'pods')
+    return podsOf(this.#context, job)
   }
 
   #write(job: KubeObject, status: Loose): void {
@@ -314,6 +257,6 @@ class JobSync {
   }
 
   #record(job: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void {
-    this.#context.events.record({ resource: 'jobs', object: job, component: 'job-controller', type, reason, message })
+    recordOn(this.#context, job, { type, reason, message })
   }
 }
