@@ -265,7 +265,6 @@ test('L2, B-99: of several pods the newest that runs, else the newest that has r
         name,
         labels: { 'gobrave-workload': 'web', 'runtimed.dev/kind': 'job' },
         ownerReferences: [owner],
-        creationTimestamp: `2026-11-29T18:00:0${at}Z`,
       },
       spec: { containers: [{ name: 'main', image: 'x' }] },
     })
@@ -273,7 +272,9 @@ test('L2, B-99: of several pods the newest that runs, else the newest that has r
     sandbox.registry.updateStatus('pods', 'default', name, draft => {
       draft.status = { ...status, containerStatuses: state ? [{ name: 'main', restartCount: 0, state }] : [] }
     })
-    await new Promise(resolve => setTimeout(resolve, 1100)) // creation times are whole seconds
+    const pod = sandbox.registry.get('pods', 'default', name)
+    const metadata = { ...pod.metadata, creationTimestamp: `2026-11-29T18:00:0${at}Z` }
+    sandbox.store.replace('pods', pod, { ...pod, metadata })
   }
   assert.equal(await asked(), 'b')
   sandbox.registry.updateStatus('pods', 'default', 'a', draft => {

@@ -162,7 +162,7 @@ test('§6.3 write then read: what was just made and is not seen yet is no fact; 
 })
 
 test('B-25, I5, P8: a look that fails is an error and no fact', async t => {
-  const { sandbox, backend } = await cluster(t)
+  const { sandbox, backend } = await cluster(t, {}, { transport: { deadlineMs: 400 } })
   const life = await made(backend, claim())
   await cachedRunning(backend, life)
   for (const status of [500, 403, 401]) {
