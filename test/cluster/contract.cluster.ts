@@ -12,5 +12,6 @@ contractSuite('contract on a real Kubernetes', async scope => {
     image,
     hungry: { image, entrypoint: ['/bin/sh', '-c', 'sleep 1; exec tail /dev/zero'], memory: '20Mi' },
     badImage: 'registry.invalid/none:1',
+    podStartSeconds: 9,
   }
 })

@@ -148,10 +148,11 @@ export function apiCases(test: Register): void {
 
   test('C9: create of a name that exists leaves it untouched', async w => {
     const made = await w.deployment(waiting, { start: false })
-    const before = (await w.object(made)).metadata.resourceVersion
+    const { uid, generation } = (await w.object(made)).metadata
     const again = await w.post({ name: made.name, ...w.script('exit 1') })
     assert.deepEqual([again.status, again.body.code, again.body.runtimeId], [409, 'RUNTIME_EXISTS', made.id])
-    assert.equal((await w.object(made)).metadata.resourceVersion, before)
+    const { metadata, spec } = await w.object(made)
+    assert.deepEqual([metadata.uid, metadata.generation, spec.replicas], [uid, generation, 0])
   })
 
   test('C9: a workload of the name that is not ours is foreign and stays', async w => {

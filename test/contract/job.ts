@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { poll, type Register, waiting } from './world.ts'
+import { poll, type Register, stubborn, waiting } from './world.ts'
 
 export function jobCases(test: Register): void {
   test('C1, C7, J1, J2, K1, M3, F8, G5, B-45: a Job that ends well stays, and says so once', async w => {
@@ -38,8 +38,8 @@ export function jobCases(test: Register): void {
   })
 
   test('J4, B-27: a Job whose first try fails and a later one ends well has not failed', async w => {
-    const well = Math.floor(Date.now() / 1000) + 2
-    const made = await w.job(`[ $(date +%s) -ge ${well} ] || exit 1`, { backoffLimit: 6 })
+    const well = Math.floor(Date.now() / 1000) + w.stage.environment.podStartSeconds
+    const made = await w.job(`[ $(date +%s) -ge ${well} ] || exit 1`, { backoffLimit: 8 })
     const ended = await w.state(made.id, 'stopped', 60)
     assert.equal(ended.exitCode, 0)
     assert.ok(ended.restarts >= 1, `failed pods count as restarts: ${ended.restarts}`)
@@ -138,9 +138,9 @@ export function jobCases(test: Register): void {
   )
 
   test('B-43: past its deadline it has failed, whatever its process does', async w => {
-    const made = await w.job('trap "" TERM; sleep 3600', { start: false, terminationGracePeriodSeconds: 2 })
-    await w.byHand(made, { spec: { activeDeadlineSeconds: 2 } })
-    await w.accepted(made.id, 'start')
+    const made = await w.job(stubborn, { terminationGracePeriodSeconds: 2 })
+    await w.state(made.id, 'running')
+    await w.byHand(made, { spec: { activeDeadlineSeconds: 1 } })
     const failed = await w.state(made.id, 'failed')
     assert.deepEqual([failed.reason, failed.exitCode], ['DeadlineExceeded', 137])
     assert.deepEqual(await w.story(made.id), ['Started 1 -', 'Failed 1 DeadlineExceeded 137'])

@@ -63,7 +63,7 @@ export function logCases(test: Register): void {
     await w.end(stopped.id)
     const gone = await w.logs(stopped.id)
     assert.equal(gone.status, 404)
-    assert.match(gone.body.detail, /deleted at/)
+    assert.match(gone.body.detail, /DeletedByRequest/)
   })
 
   test('L4: no pod: 404 with the reason', async w => {
@@ -98,7 +98,7 @@ export function logCases(test: Register): void {
   })
 
   test('L6, L1: a follower from now on; who leaves hurts nobody', async w => {
-    const made = await w.job('echo old; sleep 1.5; echo new; sleep 3600')
+    const made = await w.job('echo old; while sleep 0.3; do echo new; done')
     await w.state(made.id, 'running')
     const leave = new AbortController()
     const response = await fetch(w.client.url + w.client.path(made.id, '/logs?follow=true&tail=0'), {
@@ -106,13 +106,13 @@ export function logCases(test: Register): void {
     })
     const reader = response.body?.getReader()
     const first = await reader?.read()
-    assert.equal(new TextDecoder().decode(first?.value), 'new\n')
+    assert.match(new TextDecoder().decode(first?.value), /^(new\n)+$/)
     leave.abort()
-    assert.equal((await w.logs(made.id)).body, 'old\nnew\n')
+    assert.match((await w.logs(made.id)).body, /^old\n(new\n)+$/)
   })
 
   test('L7, B-97: bytes come as they were written', async w => {
-    const made = await w.job(String.raw`printf '\377\376\0 caf\303\251\r\n\033[1mb\303'; sleep 3600`)
+    const made = await w.job(String.raw`printf '\377\376\0 caf\303\251\rx\n\033[1mb\303'; sleep 3600`)
     await w.state(made.id, 'running')
     const bytes = await poll(
       async () => {
@@ -121,7 +121,7 @@ export function logCases(test: Register): void {
       },
       hex => hex.startsWith('fffe00'),
     )
-    const written = Buffer.from('\xff\xfe\0 caf\xc3\xa9\r\n', 'latin1').toString('hex')
+    const written = Buffer.from('\xff\xfe\0 caf\xc3\xa9\rx\n', 'latin1').toString('hex')
     assert.equal(bytes.slice(0, written.length), written)
   })
 

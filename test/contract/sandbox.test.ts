@@ -16,6 +16,7 @@ contractSuite('contract on the sandbox', async scope => {
     image: 'busybox',
     hungry: { image: 'sandbox/oom', entrypoint: ['/bin/sh'], memory: '20Mi' },
     badImage: 'registry.invalid/none:1',
+    podStartSeconds: 3,
     faults: sandbox.faults,
     async expireWatches() {
       sandbox.faults.muteStreams()

@@ -23,6 +23,8 @@ export interface Environment {
   readonly hungry: { readonly image: string; readonly entrypoint: string[]; readonly memory: string }
   /** An image that no node can pull. */
   readonly badImage: string
+  /** From the creation of a Job until its pod has surely begun to run. */
+  readonly podStartSeconds: number
   /** Knobs of the sandbox; a real cluster has none. */
   readonly faults?: Faults
   /** Breaks every open watch and makes their versions too old to resume. */
