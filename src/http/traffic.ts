@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { RuntimeError } from '../errors.ts'
@@ -15,7 +16,7 @@ export class Traffic {
   constructor(limits: Limits) {
     this.#limits = limits
     // Every wait and stream listens to it.
-    this.#shutdown.signal.addEventListener('abort', () => {})
+    setMaxListeners(0, this.#shutdown.signal)
   }
 
   get draining(): boolean {

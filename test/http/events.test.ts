@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { RuntimeEvent } from '../../src/domain/event.ts'
+import { RuntimeError } from '../../src/errors.ts'
 import { startServer, type TestServer } from '../helpers/http-server.ts'
 import { faultsOf, readDocument } from '../helpers/openapi.ts'
 import { eventually, silentSocket } from '../helpers/raw-http.ts'
@@ -204,19 +205,39 @@ test('B-71: the count of unsent events cuts a live reader by itself, whatever th
   socket.destroy()
 })
 
-test('history waits for a slow reader: nothing is cut, skipped or held in memory', async t => {
-  const server = await startServer(t)
+test('history waits for a slow reader: nothing is cut, skipped or read ahead into memory', async t => {
+  const server = await startServer(t, { limits: { graceMs: 20 } })
   const total = 3_000
   for (let at = 0; at < total; at += 1) server.services.emit(A, 'ContainerWarning', { message: PAD })
+  let pulled = 0
+  const { stream: open } = server.services.events
+  server.services.events.stream = async function* (...given) {
+    for await (const batch of open(...given)) {
+      pulled += batch.events.length
+      yield batch
+    }
+  }
   const socket = await silentSocket(server.port)
   socket.write('GET /v1/events/stream?after=0 HTTP/1.1\r\nHost: localhost\r\n\r\n')
   await eventually('it is open', () => server.app.traffic.streams === 1)
-  await new Promise(resolve => setTimeout(resolve, 200))
-  assert.equal(server.app.traffic.streams, 1, 'a reader of history was cut')
   let text = ''
+  let received = 0
   socket.on('data', chunk => {
     text += chunk.toString().replaceAll('x', '')
+    received += chunk.length
+    // Past the first batch of 500, so that it stops in the midst of history.
+    if (received - chunk.length < PAD.length * 600 && received >= PAD.length * 600) socket.pause()
   })
+  for (const isMidway of [false, true]) {
+    if (isMidway) {
+      socket.resume()
+      await eventually('it stopped midway', () => received >= PAD.length * 600)
+    }
+    await new Promise(resolve => setTimeout(resolve, 300))
+    assert.equal(server.app.traffic.streams, 1, 'a reader of history was cut')
+    // What the kernel and a batch or two hold; the whole history is 24 MB.
+    assert.ok(pulled < total * (isMidway ? 0.75 : 0.5), `${pulled} events were read for a reader that takes none`)
+  }
   socket.resume()
   await eventually('all has come', () => text.includes(`id: 7k2-${total}\n`))
   const seqs = [...text.matchAll(/^id: 7k2-(\d+)$/gm)].map(match => Number(match[1]))
@@ -225,6 +246,17 @@ test('history waits for a slow reader: nothing is cut, skipped or held in memory
     Array.from({ length: total }, (_, at) => at + 1),
   )
   socket.destroy()
+})
+
+test('a refusal that comes with the first read of the feed is still a problem', async t => {
+  const server = await startServer(t)
+  // biome-ignore lint/correctness/useYield: it refuses before its first batch
+  server.services.events.stream = async function* () {
+    throw new RuntimeError('CURSOR_EXPIRED', 'cannot resume', { extra: { oldest: null, newest: null } })
+  }
+  const reply = await stream(server)
+  assert.deepEqual([reply.status, ((await reply.json()) as { oldest: unknown }).oldest], [410, null])
+  assert.equal(server.app.traffic.streams, 0)
 })
 
 test('F-53: past the number of streams: 429 with Retry-After', async t => {
