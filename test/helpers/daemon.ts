@@ -22,8 +22,8 @@ export interface DaemonOptions {
   /** A file. */
   readonly kubeconfig: string
   readonly env?: Readonly<Record<string, string>>
-  /** Default: `quick`. `test`: the profile of the fault tables, deadlines of 0.5 s; `production`: as configured. */
-  readonly profile?: 'quick' | 'test' | 'production'
+  /** Default: `quick`. `test`: the profile of the fault tables, deadlines of 0.5 s; `production`: as configured; or times of your own. */
+  readonly profile?: 'quick' | 'test' | 'production' | ReflectorProfile
 }
 
 /** The daemon in this process. */
@@ -42,7 +42,7 @@ export interface Daemon extends Client {
 }
 
 /** Back-off as the test profile has it, deadlines that a loaded machine keeps. */
-const quick: ReflectorProfile = {
+export const quick: ReflectorProfile = {
   ...testProfile,
   callDeadlineMs: 5_000,
   pageDeadlineMs: 10_000,
@@ -77,7 +77,7 @@ export async function startDaemon(t: Scope, options: DaemonOptions): Promise<Dae
     logger: createLogger(env.LOG_LEVEL ?? 'info', linesInto(lines)),
     onFatal: error => fatal.push(error),
     ...(profile !== 'production' && {
-      reflectorProfile: profile === 'test' ? testProfile : quick,
+      reflectorProfile: profile === 'test' ? testProfile : profile === 'quick' ? quick : profile,
       backoff: BACKOFF,
     }),
   })
