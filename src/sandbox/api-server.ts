@@ -1,10 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzip } from 'node:zlib'
 import { discover } from './discovery.ts'
 import type { Failure, Faults, JournalEntry } from './faults.ts'
-import { type Answer, auditId, handle } from './handlers.ts'
+import { type Answer, handle } from './handlers.ts'
 import type { ListWatch } from './list-watch.ts'
 import { findLog, type LogSource, logOptions } from './pod-logs.ts'
 import type { Registry } from './registry.ts'
@@ -168,7 +169,7 @@ function answerPath(facts: RequestFacts, response: ServerResponse): void {
 
 function send(request: IncomingMessage, response: ServerResponse, { status, text }: Answer): void {
   response.setHeader('content-type', 'application/json')
-  response.setHeader('audit-id', auditId())
+  response.setHeader('audit-id', randomUUID())
   if (text.length > GZIP_FROM && /\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''))) {
     gzip(text, { level: 1 }, (error, packed) => {
       if (error) response.destroy(error)

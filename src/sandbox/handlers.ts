@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { evictPod } from './eviction.ts'
 import { textOf } from './json.ts'
 import type { ListWatch } from './list-watch.ts'
@@ -184,6 +183,3 @@ function removeAll(registry: Registry, call: Call): string {
   const metadata = { resourceVersion: String(registry.store.version) }
   return `{"kind":"${resource.kind}List","apiVersion":"${apiVersionOf(resource)}","metadata":${JSON.stringify(metadata)},"items":[${deleted.map(textOf).join(',')}]}`
 }
-
-/** An id for the Audit-Id header of a reply. */
-export const auditId = (): string => randomUUID()

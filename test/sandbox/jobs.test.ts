@@ -33,7 +33,7 @@ const ends = (client: Client, type: string): Promise<Json> =>
 test('success: the facts of recording j-exit-0 in their order', async t => {
   const client = await sandboxFor(t)
   const seen = follow(client)
-  await client.post(JOBS, job('batch', ['sh', '-c', 'echo hi; sleep 0.2; exit 0']))
+  await client.post(JOBS, job('batch', ['sh', '-c', 'echo hi; sleep 0.5; exit 0']))
   const done = await ends(client, 'Complete')
   assert.deepEqual(seen, [
     'g1 {}',

@@ -31,7 +31,7 @@ test('sinceSeconds and sinceTime leave out what is older', async t => {
 
 test('follow sends lines as they come and ends with the container', async t => {
   const client = await sandboxFor(t)
-  await client.post(PODS, pod('one', ['sh', '-c', 'echo first; sleep 0.4; echo second; sleep 0.4; echo last']))
+  await client.post(PODS, pod('one', ['sh', '-c', 'echo first; sleep 0.8; echo second; sleep 0.2; echo last']))
   await client.pod(({ status }) => status.containerStatuses?.[0].started)
   const response = await fetch(`${client.sandbox.url}${PODS}/one/log?follow=true`)
   const times: [string, number][] = []
