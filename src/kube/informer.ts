@@ -37,11 +37,6 @@ export interface InformerOptions<K extends keyof Records> {
   readonly clock?: Clock
 }
 
-interface Entry<R> {
-  record: R
-  stamp: number
-}
-
 export interface InformerCounters extends ReflectorCounters {
   /** Exceptions of handlers and of the transform. */
   handlerErrors: number
@@ -65,12 +60,13 @@ export class Informer<K extends keyof Records> {
   readonly namespace: string | null
   readonly #options: InformerOptions<K>
   readonly #reflector: Reflector
-  readonly #namespaces = new Map<string, Map<string, Entry<Records[K]>>>()
+  readonly #namespaces = new Map<string, Map<string, Records[K]>>()
   readonly #indexes = new Map<string, RecordIndex<Records[K]>>()
   readonly #handlers = new Set<(change: Change<Records[K]>) => void>()
   readonly #synced = Promise.withResolvers<true>()
   #size = 0
-  #stamp = 0
+  /** While a list is read: what it showed. */
+  #shown: Set<Records[K]> | null = null
   #rewound = false
   #hasSynced = false
   #handlerErrors = 0
@@ -131,13 +127,13 @@ export class Informer<K extends keyof Records> {
   }
 
   get(namespace: string, name: string): Records[K] | undefined {
-    return this.#namespaces.get(namespace)?.get(name)?.record
+    return this.#namespaces.get(namespace)?.get(name)
   }
 
   /** All records, in no order. */
   *list(): Generator<Records[K]> {
     for (const names of this.#namespaces.values()) {
-      for (const entry of names.values()) yield entry.record
+      yield* names.values()
     }
   }
 
@@ -157,7 +153,7 @@ export class Informer<K extends keyof Records> {
   #sink(): ReflectorSink {
     return {
       begin: rewound => {
-        this.#stamp += 1
+        this.#shown = new Set()
         this.#rewound = rewound
       },
       page: objects => {
@@ -175,16 +171,14 @@ export class Informer<K extends keyof Records> {
   #apply(object: RawObject, source: ChangeSource): void {
     const { namespace = '', name = '', uid, resourceVersion = '' } = object.metadata ?? {}
     const found = this.#namespaces.get(namespace)?.get(name)
-    const entry = found?.record.metadata.uid === uid ? found : undefined
-    if (entry) {
-      entry.stamp = this.#stamp
-      if (!this.#isNews(resourceVersion, entry.record, source)) return
-    }
-    const previous = entry?.record
+    const previous = found?.metadata.uid === uid ? found : undefined
+    const show = (record: Records[K]): unknown => source === 'relist' && this.#shown?.add(record)
+    if (previous && !this.#isNews(resourceVersion, previous, source)) return void show(previous)
     const record = this.#transform(object, previous)
-    if (record === null) return
-    if (found && !entry) this.#drop(found.record, source)
-    this.#put(record, entry)
+    if (record === null) return void (previous && show(previous))
+    if (found && !previous) this.#drop(found, source)
+    this.#put(record, previous)
+    show(record)
     this.#tell({ type: 'applied', record, previous: previous ?? null, source })
   }
 
@@ -197,25 +191,23 @@ export class Informer<K extends keyof Records> {
     return false
   }
 
-  #put(record: Records[K], entry: Entry<Records[K]> | undefined): void {
-    if (entry) {
-      for (const index of this.#indexes.values()) index.remove(entry.record)
-      entry.record = record
-    } else {
-      const { namespace, name } = record.metadata
-      const names = this.#namespaces.get(namespace) ?? new Map<string, Entry<Records[K]>>()
-      if (names.size === 0) this.#namespaces.set(namespace, names)
-      names.set(name, { record, stamp: this.#stamp })
-      this.#size += 1
+  #put(record: Records[K], previous: Records[K] | undefined): void {
+    const { namespace, name } = record.metadata
+    const names = this.#namespaces.get(namespace) ?? new Map<string, Records[K]>()
+    if (names.size === 0) this.#namespaces.set(namespace, names)
+    names.set(name, record)
+    if (previous === undefined) this.#size += 1
+    for (const index of this.#indexes.values()) {
+      if (previous) index.remove(previous)
+      index.add(record)
     }
-    for (const index of this.#indexes.values()) index.add(record)
   }
 
   #remove(object: RawObject): void {
     const { namespace = '', name = '', uid } = object.metadata ?? {}
-    const entry = this.#namespaces.get(namespace)?.get(name)
-    if (!entry || entry.record.metadata.uid !== uid) return
-    this.#drop(entry.record, 'watch', this.#transform(object, entry.record) ?? entry.record)
+    const known = this.#namespaces.get(namespace)?.get(name)
+    if (!known || known.metadata.uid !== uid) return
+    this.#drop(known, 'watch', this.#transform(object, known) ?? known)
   }
 
   #drop(known: Records[K], source: ChangeSource, last: Records[K] = known): void {
@@ -230,10 +222,11 @@ export class Informer<K extends keyof Records> {
 
   /** What the list that is now complete did not show is gone. */
   #sweep(): void {
-    for (const names of this.#namespaces.values()) {
-      for (const entry of names.values()) {
-        if (entry.stamp !== this.#stamp) this.#drop(entry.record, 'relist')
-      }
+    const shown = this.#shown
+    this.#shown = null
+    if (shown === null) return
+    for (const record of this.list()) {
+      if (!shown.has(record)) this.#drop(record, 'relist')
     }
   }
 

@@ -28,24 +28,32 @@ export interface Records {
 }
 
 export function trimDeployment(object: Deployment): DeploymentRecord {
-  const { spec, status } = object
+  const { spec } = object
+  const containers = spec?.template?.spec?.containers ?? []
   return {
     metadata: trimMeta(object),
-    spec: {
-      replicas: spec?.replicas,
-      template: trimTemplate(spec?.template?.spec?.containers),
-    },
-    status: {
-      observedGeneration: status?.observedGeneration,
-      replicas: status?.replicas,
-      updatedReplicas: status?.updatedReplicas,
-      readyReplicas: status?.readyReplicas,
-      availableReplicas: status?.availableReplicas,
-      unavailableReplicas: status?.unavailableReplicas,
-      ...(status?.terminatingReplicas === undefined ? {} : { terminatingReplicas: status.terminatingReplicas }),
-      conditions: status?.conditions?.map(trimCondition),
-    },
+    spec: shared(`deployment spec ${spec?.replicas} ${keyOf(containers)}`, () => {
+      return { replicas: spec?.replicas, template: trimTemplate(containers) }
+    }),
+    status: trimDeploymentStatus(object.status),
   } as DeploymentRecord
+}
+
+/** Deployments that are well are well in the same way: they share one status. */
+function trimDeploymentStatus(status: Deployment['status']): Deployment['status'] {
+  const conditions = status?.conditions?.map(trimCondition)
+  const trimmed = {
+    observedGeneration: status?.observedGeneration,
+    replicas: status?.replicas,
+    updatedReplicas: status?.updatedReplicas,
+    readyReplicas: status?.readyReplicas,
+    availableReplicas: status?.availableReplicas,
+    unavailableReplicas: status?.unavailableReplicas,
+    ...(status?.terminatingReplicas === undefined ? {} : { terminatingReplicas: status.terminatingReplicas }),
+    conditions,
+  } as Deployment['status']
+  if (!conditions?.every(({ lastTransitionTime }) => lastTransitionTime === undefined)) return trimmed
+  return shared(`deployment status ${JSON.stringify(trimmed)}`, () => trimmed as object) as Deployment['status']
 }
 
 export function trimJob(object: Job): JobRecord {
@@ -78,12 +86,7 @@ export function trimPod(object: Pod, previous?: PodRecord): PodRecord {
   const askedAt = previous?.runtimedDeletionAskedAt ?? deletionAskedAt(object.metadata)
   const record = {
     metadata: trimMeta(object),
-    spec: {
-      nodeName: intern(spec?.nodeName),
-      terminationGracePeriodSeconds: spec?.terminationGracePeriodSeconds,
-      restartPolicy: intern(spec?.restartPolicy),
-      containers: trimContainers(spec?.containers),
-    },
+    spec: trimPodSpec(spec),
     status: {
       phase: intern(status?.phase),
       podIP: status?.podIP,
@@ -94,6 +97,14 @@ export function trimPod(object: Pod, previous?: PodRecord): PodRecord {
     },
   } as PodRecord
   return askedAt === undefined ? record : { ...record, runtimedDeletionAskedAt: askedAt }
+}
+
+function trimPodSpec(spec: Pod['spec']) {
+  const { nodeName, terminationGracePeriodSeconds, restartPolicy, containers = [] } = spec ?? {}
+  const key = `pod spec ${nodeName} ${terminationGracePeriodSeconds} ${restartPolicy} ${keyOf(containers)}`
+  return shared(key, () => {
+    return { nodeName, terminationGracePeriodSeconds, restartPolicy, containers: trimContainers(containers) }
+  })
 }
 
 /** The transform of each watched kind, as an informer wants it. */
