@@ -66,6 +66,7 @@ export class Walk {
   readonly #late: { readonly label: string; readonly land: () => void }[] = []
   #lives = 0
   #now = 1_700_000_000_000
+  #writing = false
   #stage: Stage = null
   #queue: Snapshot[] = []
   #cached: Snapshot = null
@@ -94,11 +95,11 @@ export class Walk {
     return new PodWorld(witness, this.#counters, this.#budget)
   }
 
-  /** Others that suspend and unsuspend within an open run begin no new one. */
+  /** A run begins by our own write, or by others while nothing is in hand; what others do within a run begins none. */
   #broughtUp(): void {
-    const { open = false, verb = null } = this.life ?? {}
-    const goesOn = open && !(verb?.verb === 'start' && !verb.joins)
-    if (!goesOn) this.#ghosts.broughtUp(this.world ?? { pods: [] })
+    const { open = false, run = 0, verb = null } = this.life ?? {}
+    if (this.#writing ? run > 0 && !verb?.joins : !open && verb === null)
+      this.#ghosts.broughtUp(this.world ?? { pods: [] })
   }
 
   /** The watch holds two changes at most: what it cannot hold is lost. */
@@ -270,7 +271,9 @@ export class Walk {
     }
     const did = (run: () => void) => {
       const before = this.#counters.version
+      this.#writing = true
       run()
+      this.#writing = false
       if (this.#counters.version !== before) this.writes++
       return written()
     }
