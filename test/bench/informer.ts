@@ -1,57 +1,85 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { startArguments } from './daemon.ts'
+import { startApi } from './fake-api.ts'
+import type { Bench, Figure } from './figures.ts'
+import { scoped } from './scope.ts'
 
-export interface InformerBenchOptions {
-  /** Deployments, and as many Pods, in our cache. */
-  readonly count?: number
-  /** The same for client-node's informer, which keeps whole objects: more than 20,000 of each take it over 1 GB. */
-  readonly baselineCount?: number
-  /** MODIFIED events for each kind. */
-  readonly events?: number
+/** What informer-client.ts tells. */
+interface Figures {
+  readonly objects: number
+  readonly listSeconds: number
+  readonly listBlockMs: number
+  readonly watch: Readonly<
+    Record<'deployments' | 'pods', { readonly perSecond: number; readonly perCpuSecond: number }>
+  >
+  readonly watchBlockMs: number
+  readonly afterList: { readonly rssMb: number; readonly peakMb: number | null }
+  readonly afterWatch: { readonly rssMb: number; readonly peakMb: number | null }
 }
 
-/** As the daemon is to be started: Node 24 lets the young generation grow, which costs 80 MB and gains little here. */
-const FLAGS = ['--max-semi-space-size=8']
-
-const path = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
-
-async function run(side: 'ours' | 'client-node', count: number, events: number): Promise<Record<string, unknown>> {
-  const server = fork(path('informer-server.ts'), [String(count)])
-  const [{ url }] = (await once(server, 'message')) as [{ url: string }]
-  const client = fork(path('informer-client.ts'), [side, url, String(events)], { execArgv: FLAGS })
-  try {
-    const outcome = Promise.race([
-      once(client, 'message').then(([figures]) => figures as Record<string, unknown>),
-      once(client, 'exit').then(([code]) => ({ failed: `ended with ${code}` })),
-    ])
-    return { bench: 'informer', side, ...(await outcome) }
-  } finally {
-    client.disconnect()
-    server.disconnect()
-  }
-}
+type Side = 'ours' | 'client-node'
 
 /**
  * Memory, longest block of the event loop, time of the first list and watch events a second of our informers, beside the
- * informer of @kubernetes/client-node on the same kind of objects (fewer, for it needs 10 times the memory). One row each.
+ * informer of @kubernetes/client-node on the same kind of objects: fewer, for with more than 20,000 it takes over 1 GB.
  */
-export async function benchInformer(options: InformerBenchOptions = {}): Promise<Record<string, unknown>[]> {
-  const { count = 100_000, baselineCount = 10_000, events = 100_000 } = options
-  const rows = [await run('ours', count, events)]
-  if (baselineCount > 0) {
-    rows.push(await run('ours', baselineCount, Math.min(events, 20_000)))
-    rows.push(await run('client-node', baselineCount, Math.min(events, 20_000)))
-  }
-  return rows
+export const benchInformer: Bench = async ({ small }) => {
+  const [count, few, events] = small ? [10_000, 2000, 10_000] : [100_000, 10_000, 100_000]
+  const many = await run('ours', count, events)
+  const ours = await run('ours', few, events / 5)
+  const library = await run('client-node', few, events / 5)
+  return [...ofMany(many, count), ...beside(ours, library, few)]
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const [count, baselineCount, events] = process.argv.slice(2).map(Number)
-  const given = {
-    ...(count ? { count } : {}),
-    ...(events ? { events } : {}),
-    ...(baselineCount === undefined ? {} : { baselineCount }),
-  }
-  for (const row of await benchInformer(given)) console.log(JSON.stringify(row))
+function ofMany(
+  { listSeconds, listBlockMs, afterList, afterWatch, watchBlockMs, watch, objects }: Figures,
+  count: number,
+): Figure[] {
+  const { deployments, pods } = watch
+  const perCpuSecond = Math.min(deployments.perCpuSecond, pods.perCpuSecond)
+  const name = `informer: ${count} Deployments and Pods`
+  return [
+    { name: `${name}, missing`, value: 2 * count - objects, unit: '', target: { max: 0 } },
+    { name: `${name}, RSS`, value: afterList.rssMb, unit: 'MB', target: { max: 300 } },
+    { name: `${name}, RSS at its peak`, value: afterWatch.peakMb ?? afterWatch.rssMb, unit: 'MB' },
+    { name: `${name}, list of one kind`, value: listSeconds / 2, unit: 's', target: { max: 8 } },
+    { name: `${name}, longest block`, value: Math.max(listBlockMs, watchBlockMs), unit: 'ms', target: { max: 100 } },
+    { name: `${name}, events a core-second`, value: perCpuSecond, unit: '/s', target: { min: 50_000 } },
+  ]
+}
+
+function beside(ours: Figures, library: Figures, few: number): Figure[] {
+  const of = 'client-node'
+  const name = `informer: ${few} of each`
+  const compared = (what: string, unit: string, read: (figures: Figures) => number): Figure => ({
+    name: `${name}, ${what}`,
+    value: read(ours),
+    unit,
+    baseline: { value: read(library), of },
+  })
+  return [
+    compared('RSS', 'MB', ({ afterList }) => afterList.rssMb),
+    compared('list of one kind', 's', ({ listSeconds }) => listSeconds / 2),
+    compared('longest block', 'ms', ({ listBlockMs }) => listBlockMs),
+    compared('Deployment events a core-second', '/s', ({ watch }) => watch.deployments.perCpuSecond),
+  ]
+}
+
+const path = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
+
+async function run(side: Side, count: number, events: number): Promise<Figures> {
+  return await scoped(async t => {
+    const api = await startApi(t, count)
+    const flags = startArguments().filter(argument => argument.startsWith('--'))
+    const client = fork(path('informer-client.ts'), [side, api.url, String(events)], { execArgv: flags })
+    t.after(() => void (client.connected && client.disconnect()))
+    const failed = once(client, 'exit').then(([code]) => {
+      throw new Error(`the informer of ${side} ended with ${code}`)
+    })
+    failed.catch(() => {})
+    const [figures] = await Promise.race([once(client, 'message'), failed])
+    return figures as Figures
+  })
 }

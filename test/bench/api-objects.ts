@@ -1,13 +1,7 @@
-import { once } from 'node:events'
-import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-
 /**
- * A fast API server for the informer bench, run as a child: lists `count` Deployments and Pods of about 4.6 KB, and on
- * `GET /emit?kind=&events=` writes that many MODIFIED events into the open watch of the kind.
+ * Templates of what the fake API server shows, of about 4.6 KB, as a cluster has them. Holes: @NAME@ and @APP@ the
+ * workload's name, @ID@ twelve digits of its number, @RV@ the version, @S@ two digits.
  */
-const count = Number(process.argv[2])
-
 const managedFields = (bytes: number): unknown[] => [
   {
     manager: 'kube-controller-manager',
@@ -55,7 +49,7 @@ const containers = (env: number) => [
   },
 ]
 
-const deployment = {
+export const DEPLOYMENT = {
   metadata: { ...metadata('deployment'), managedFields: managedFields(2000) },
   spec: {
     replicas: 1,
@@ -76,10 +70,11 @@ const deployment = {
     ],
   },
 }
-const pod = {
+export const POD = {
   metadata: {
     ...metadata('deployment'),
     name: '@NAME@-6cbc7bf67c-x2k4p',
+    uid: '5d1be0f2-7c1a-4a53-8f0b-@ID@',
     ownerReferences: [
       {
         apiVersion: 'apps/v1',
@@ -125,10 +120,42 @@ const pod = {
   },
 }
 
-type Render = (id: number, version: number) => string
+export const REPLICA_SET = {
+  kind: 'ReplicaSet',
+  apiVersion: 'apps/v1',
+  metadata: {
+    ...metadata('deployment'),
+    name: '@NAME@-6cbc7bf67c',
+    uid: 'c0f3a25a-c40b-451b-afb2-@ID@',
+    ownerReferences: [
+      {
+        apiVersion: 'apps/v1',
+        kind: 'Deployment',
+        name: '@NAME@',
+        uid: '0b6f7c1e-5a54-4f07-9d2e-@ID@',
+        controller: true,
+      },
+    ],
+  },
+}
+
+const { readyReplicas: _ready, availableReplicas: _available, ...unready } = DEPLOYMENT.status
+
+/** Its one container runs and is not ready yet. */
+export const STARTING_DEPLOYMENT = { ...DEPLOYMENT, status: { ...unready, unavailableReplicas: 1 } }
+export const STARTING_POD = {
+  ...POD,
+  status: {
+    ...POD.status,
+    conditions: POD.status.conditions.map(one => (/Ready$/.test(one.type) ? { ...one, status: 'False' } : one)),
+    containerStatuses: POD.status.containerStatuses.map(one => ({ ...one, ready: false })),
+  },
+}
+
+export type Render = (id: number, version: number) => string
 
 /** Fills the template's holes; parts are cut once. */
-function renderer(object: object): Render {
+export function renderer(object: object): Render {
   const parts = JSON.stringify(object).split('@')
   return (id, version) => {
     const holes: Record<string, string> = {
@@ -144,55 +171,5 @@ function renderer(object: object): Render {
   }
 }
 
-const kinds = {
-  deployments: { kind: 'Deployment', api: 'apps/v1', render: renderer(deployment) },
-  pods: { kind: 'Pod', api: 'v1', render: renderer(pod) },
-}
-type Plural = keyof typeof kinds
-const watches = new Map<Plural, ServerResponse>()
-let version = 1_000_000
-
-function list(plural: Plural, query: URLSearchParams): string {
-  const { kind, api, render } = kinds[plural]
-  const from = Number(query.get('continue') ?? 0)
-  const to = Math.min(count, from + Number(query.get('limit') ?? count))
-  const items: string[] = []
-  for (let id = from; id < to; id += 1) items.push(render(id, id + 1))
-  const metadata = JSON.stringify({ resourceVersion: String(version), ...(to < count ? { continue: String(to) } : {}) })
-  return `{"kind":"${kind}List","apiVersion":"${api}","metadata":${metadata},"items":[${items.join(',')}]}`
-}
-
-/** As the API server has it: kind and apiVersion come first in a watch. */
-function eventText(plural: Plural, id: number): string {
-  const { kind, api, render } = kinds[plural]
-  version += 1
-  return `{"type":"MODIFIED","object":{"kind":"${kind}","apiVersion":"${api}",${render(id, version).slice(1)}}\n`
-}
-
-async function emit(plural: Plural, events: number): Promise<void> {
-  const watch = watches.get(plural)
-  if (!watch) throw new Error(`nobody watches ${plural}`)
-  for (let n = 0; n < events; ) {
-    let text = ''
-    for (let line = 0; line < 64 && n < events; line += 1, n += 1) text += eventText(plural, (n * 7919) % count)
-    if (!watch.write(text)) await once(watch, 'drain')
-  }
-}
-
-const server = createServer((request, response) => {
-  const { pathname, searchParams } = new URL(request.url ?? '/', 'http://x')
-  if (pathname === '/emit') {
-    void emit(searchParams.get('kind') as Plural, Number(searchParams.get('events'))).then(() => response.end())
-    return
-  }
-  const plural: Plural = pathname.endsWith('/pods') ? 'pods' : 'deployments'
-  response.setHeader('content-type', 'application/json')
-  if (searchParams.has('watch')) {
-    response.flushHeaders()
-    watches.set(plural, response)
-  } else response.end(list(plural, searchParams))
-})
-server.listen(0, '127.0.0.1', () => {
-  process.send?.({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })
-})
-process.once('disconnect', () => process.exit())
+/** As the templates have it. */
+export const uidOf = (id: number): string => `0b6f7c1e-5a54-4f07-9d2e-${String(id).padStart(12, '0')}`
