@@ -42,7 +42,12 @@ export function createKubeBackend(options: KubeBackendOptions): Backend {
   const hub = new ChangeHub(clock)
   const informers = new Informers({ transport, namespaces, profile, clock, log })
   const memory = new LastSeenMemory(() => clock.now())
-  const ownership = new Ownership({ client, clock, onResolved: pod => lifecycle.wakeOwner(pod) })
+  const ownership = new Ownership({
+    client,
+    clock,
+    onResolved: pod => lifecycle.wakeOwner(pod),
+    backoff: profile,
+  })
   const lifecycle = new KubeLifecycle({
     name,
     client,

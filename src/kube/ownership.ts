@@ -4,6 +4,8 @@ import type { KubeClient } from './client.ts'
 import { isKubeStatus } from './errors.ts'
 import { controllerOf } from './kinds.ts'
 import type { Pod } from './objects.ts'
+import { productionProfile, type ReflectorProfile } from './reflector-profile.ts'
+import { backoffDelay } from './timing.ts'
 
 /** Whose a pod is, as far as it is known: its own, another's, or behind a ReplicaSet nobody has read yet. */
 export type Belonging = 'ours' | 'others' | 'unknown'
@@ -19,10 +21,11 @@ export interface OwnershipOptions {
   readonly clock: Pick<Clock, 'after'>
   /** A background read answered: what was decided without it is to be decided again. */
   readonly onResolved: (pod: Pod) => void
+  /** Of background reads that fail; default: production's. */
+  readonly backoff?: Pick<ReflectorProfile, 'backoffBaseMs' | 'backoffMaxMs'>
 }
 
 const BACKGROUND_READS = 8
-const RETRY_MS = 30_000
 /** Far above two ReplicaSets for each of 100,000 Deployments; beyond it the oldest are read again when needed. */
 const KEPT = 400_000
 
@@ -39,6 +42,8 @@ export class Ownership {
   readonly #reading = new Map<string, Promise<ReplicaSetOwner>>()
   /** uids waiting for a background read, or for its repeat. */
   readonly #asked = new Set<string>()
+  /** Background reads of a uid that failed in a row. */
+  readonly #failures = new Map<string, number>()
   readonly #waiting: Pod[] = []
   readonly #stopped = new AbortController()
   #background = 0
@@ -103,6 +108,7 @@ export class Ownership {
       try {
         await this.#read(pod)
         this.#asked.delete(uid)
+        this.#failures.delete(uid)
         if (!this.#stopped.signal.aborted) this.#options.onResolved(pod)
       } catch {
         this.#retryLater(uid, pod)
@@ -113,7 +119,10 @@ export class Ownership {
 
   /** Not known is no fact. It counts as asked until then, so that it is not asked again at each event. */
   #retryLater(uid: string, pod: Pod): void {
-    this.#options.clock.after(RETRY_MS, () => {
+    const failures = this.#failures.get(uid) ?? 0
+    const { backoffBaseMs, backoffMaxMs } = this.#options.backoff ?? productionProfile()
+    this.#failures.set(uid, failures + 1)
+    this.#options.clock.after(backoffDelay(failures, backoffBaseMs, backoffMaxMs, Math.random), () => {
       this.#asked.delete(uid)
       this.#readLater(pod)
     })

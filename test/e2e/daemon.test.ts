@@ -35,7 +35,7 @@ async function timed<T>(call: Promise<T>): Promise<[T, number]> {
   return [await call, performance.now() - start]
 }
 
-describe('daemon', { concurrency: 6 }, () => {
+describe('daemon', { concurrency: 3 }, () => {
   test('U3, F-26: SIGTERM: not ready at once, streams end, exit 0, the log is checkpointed, no workload is touched', async t => {
     const { sandbox, kubeconfig } = await sandboxOf(t)
     const child = await spawnDaemon(t, { kubeconfig })

@@ -6,7 +6,7 @@ import { startSandbox, TEST_TIMING } from '../../src/sandbox/index.ts'
 import { kubeconfigFile, poll, spawnDaemon, spawnMain, startDaemon, temporaryFolder } from '../helpers/daemon.ts'
 import { startProxy } from '../helpers/tcp-proxy.ts'
 
-describe('start', { concurrency: true }, () => {
+describe('start', { concurrency: 3 }, () => {
   test('A6: with the cluster unreachable it starts, says so, and recovers by itself', async t => {
     const sandbox = await startSandbox({ timing: TEST_TIMING })
     t.after(() => sandbox.close())
@@ -33,7 +33,7 @@ describe('start', { concurrency: true }, () => {
     assert.deepEqual(daemon.fatal, [])
   })
 
-  test('A6: STRICT_START ends with 1 in bounded time and says which runtime', { timeout: 60_000 }, async t => {
+  test('A6: STRICT_START ends with 1 in bounded time and says which runtime', { timeout: 90_000 }, async t => {
     const sandbox = await startSandbox()
     await sandbox.close()
     const env = { KUBECONFIG: kubeconfigFile(t, sandbox.kubeconfig()), STRICT_START: 'true' }

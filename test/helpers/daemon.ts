@@ -116,6 +116,9 @@ export interface ChildDaemon extends Client {
   kill(): Promise<void>
 }
 
+/** A process needs a second of one core to load; a loaded machine takes its time. */
+const START_SECONDS = 60
+
 const MAIN = join(import.meta.dirname, '../../src/main.ts')
 
 /** Starts `main.ts` as a child that can be killed and started again on the same DATABASE_PATH; resolves when it listens. */
@@ -125,9 +128,10 @@ export async function spawnDaemon(t: Scope, options: Omit<DaemonOptions, 'profil
   const url = await poll(
     () => urlOf(child.output(), child.process.exitCode),
     found => found !== null,
+    START_SECONDS,
   )
   const client = createClient(url ?? '')
-  const ready = async (seconds = 20) => void (await poll(() => client.api('GET', '/readyz'), isOk, seconds))
+  const ready = async (seconds = START_SECONDS) => void (await poll(() => client.api('GET', '/readyz'), isOk, seconds))
   return { ...client, ...child, database, ready }
 }
 
