@@ -176,7 +176,7 @@ test('background delete: the Job goes at once, its pod after it (recording j-del
 test('activeDeadlineSeconds: FailureTarget at once, Failed only when the pod is gone (recording j-deadline)', async t => {
   const client = await sandboxFor(t)
   const seen = follow(client)
-  await client.post(JOBS, job('batch', STUBBORN, { activeDeadlineSeconds: 1 }))
+  await client.post(JOBS, job('batch', STUBBORN, { activeDeadlineSeconds: 2 }))
   await ends(client, 'Failed')
   assert.deepEqual(seen.slice(-4), [
     'g1 started uncounted:failed {"terminating":1,"ready":0} FailureTarget=True/DeadlineExceeded',
