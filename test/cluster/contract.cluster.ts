@@ -13,5 +13,9 @@ contractSuite('contract on a real Kubernetes', async scope => {
     hungry: { image, entrypoint: ['/bin/sh', '-c', 'sleep 1; exec tail /dev/zero'], memory: '20Mi' },
     badImage: 'registry.invalid/none:1',
     podStartSeconds: 9,
+    restricted: async () => ({
+      kubeconfig: `${process.env.KUBECONFIG}.runtimed`,
+      namespaces: ['runtimed-test', 'default'],
+    }),
   }
 })

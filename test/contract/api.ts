@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { startDaemon } from '../helpers/daemon.ts'
 import { poll, type Register, waiting } from './world.ts'
 
 const PROBLEM = ['type', 'title', 'status', 'code', 'detail', 'errors', 'requestId', 'runtimeId', 'reason']
@@ -282,6 +283,64 @@ export function apiCases(test: Register): void {
     assert.deepEqual((await list()).items, [])
     assert.equal(await monitored(), false)
   })
+
+  test('A11, P10: with rights in two namespaces alone everything works there, and nothing else is asked for', async w => {
+    const { kubeconfig, namespaces } = await w.stage.environment.restricted(w.t)
+    const env = { NAMESPACES: namespaces.join(','), INSTANCE: w.name('least') }
+    const daemon = await startDaemon(w.t, { kubeconfig, env })
+    await daemon.ready()
+    const least = w.through(daemon)
+    const [namespace, second = ''] = namespaces
+    const web = await least.deployment(waiting, { namespace, port: 8080, exposeService: true })
+    const job = await least.job('echo hello; exit 3', { namespace: second })
+    await Promise.all([least.state(web.id, 'running'), least.state(job.id, 'failed')])
+    assert.equal((await least.logs(job.id)).body, 'hello\n')
+    const outside = await least.post({ namespace: 'kube-system', name: 'web', ...w.script(waiting) })
+    assert.deepEqual([outside.status, outside.body.code], [403, 'NAMESPACE_NOT_ALLOWED'])
+    await least.accepted(web.id, 'stop')
+    await least.state(web.id, 'stopped')
+    assert.equal((await least.end(web.id)).at(-1), 'Deleted 1 DeletedByRequest')
+    assert.equal((await least.end(job.id)).at(-1), 'Deleted 1 DeletedByRequest')
+    const refused = daemon.lines.filter(line => /forbidden/i.test(JSON.stringify(line.err ?? {})))
+    assert.deepEqual(refused, [])
+  })
+
+  test('B2, A1, A4: k3s beside k8s, on one cluster: each its own IDs and its own workloads', async w => {
+    const { kubeconfig } = w.stage.environment
+    const both = await w.daemon({ RUNTIMES: 'K8s, k3s', K3S_KUBECONFIG: kubeconfig })
+    const there = w.through(both)
+    const [first, second] = [await there.job('exit 0'), await there.job(waiting, { runtime: 'k3s' })]
+    assert.equal(first.id, w.id('job', first.name))
+    assert.equal(second.id, `k3s-${w.namespace}|job|${second.name}`)
+    await there.state(second.id, 'running')
+    assert.equal((await there.get(w.id('job', second.name))).status, 404)
+    const taken = await there.post({ kind: 'job', name: second.name, ...w.script('exit 0') })
+    assert.deepEqual([taken.status, taken.body.code], [409, 'FOREIGN_WORKLOAD'])
+    assert.deepEqual(await there.end(second.id), ['Started 1 -', 'Deleted 1 DeletedByRequest'])
+  })
+
+  test(
+    'S2, S3: what the cluster answers and what it does not: each its code',
+    async w => {
+      const made = await w.deployment(waiting, { start: false })
+      const start = { verb: 'patch', resource: 'deployments', subresource: 'scale', name: made.name } as const
+      const cases: Array<[object, number, string]> = [
+        [{ status: 403, message: 'deployments.apps is forbidden: User "x" cannot patch' }, 502, 'CLUSTER_FORBIDDEN'],
+        [{ status: 401 }, 503, 'BACKEND_UNAVAILABLE'],
+        [{ status: 418, reason: 'Teapot', message: 'I am a teapot' }, 502, 'KUBERNETES_ERROR'],
+        [{ status: 422, reason: 'Invalid', message: 'Scale "x" is invalid: no' }, 422, 'SPEC_REFUSED'],
+      ]
+      for (const [failure, status, code] of cases) {
+        const fault = w.faults.fail(start, failure)
+        const reply = await w.verb(made.id, 'start').finally(() => fault.remove())
+        assert.deepEqual([reply.status, reply.body.code, reply.body.runtimeId], [status, code, made.id])
+        const seen = (await w.get(made.id)).body
+        assert.deepEqual([seen.state, seen.run], ['created', 0], `withdrawn after ${status}`)
+      }
+      assert.deepEqual(await w.end(made.id), ['Deleted 0 DeletedByRequest'])
+    },
+    { needsFaults: true },
+  )
 
   test('A5, T2: backends and health say that the cluster is there', async w => {
     const { body } = await w.client.api('GET', '/v1/backends')

@@ -86,23 +86,6 @@ export function feedCases(test: Register): void {
     )
     await w.send('DELETE', w.at('pods', name))
   })
-
-  test(
-    'I9, F-6: watches that break and are too old to resume lose nothing and repeat nothing',
-    async w => {
-      const expire = w.stage.environment.expireWatches ?? assert.fail()
-      const [ended, running, removed] = [await w.job('sleep 1'), await w.job(waiting), await w.job(waiting)]
-      await Promise.all([ended, running, removed].map(({ id }) => w.state(id, 'running')))
-      await w.deleteByHand(removed)
-      await expire()
-      await Promise.all([w.state(ended.id, 'stopped'), w.gone(removed.id)])
-      await expire()
-      assert.deepEqual(await w.end(ended.id), ['Started 1 -', 'Exited 1 - 0', 'Deleted 1 DeletedByRequest'])
-      assert.deepEqual(await w.end(running.id), ['Started 1 -', 'Deleted 1 DeletedByRequest'])
-      assert.deepEqual(await w.story(removed.id), ['Started 1 -', 'Deleted 1 NotFound'])
-    },
-    { needsFaults: true },
-  )
 }
 
 interface Told {

@@ -100,7 +100,7 @@ export function logCases(test: Register): void {
     await w.state(made.id, 'stopped')
   })
 
-  test('L6, L1: a follower from now on; who leaves hurts nobody', async w => {
+  test('L6, L1: a follower from now on; who leaves hurts nobody, and the stream behind is closed', async w => {
     const made = await w.job('echo old; while sleep 0.3; do echo new; done')
     await w.state(made.id, 'running')
     const leave = new AbortController()
@@ -112,6 +112,11 @@ export function logCases(test: Register): void {
     assert.match(new TextDecoder().decode(first?.value), /^(new\n)+$/)
     leave.abort()
     assert.match((await w.logs(made.id)).body, /^old\n(new\n)+$/)
+    const { podName } = (await w.get(made.id)).body
+    await poll(
+      () => [...(w.stage.environment.faults?.streams ?? [])].filter(({ facts }) => facts.name === podName),
+      open => open.length === 0,
+    )
   })
 
   test('L7, B-97: bytes come as they were written', async w => {

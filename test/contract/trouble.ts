@@ -172,6 +172,22 @@ export function troubleCases(test: Register): void {
     ])
   })
 
+  test('J9: a paused rollout, and Progressing=False for another reason, are no news', async w => {
+    const made = await w.deployment(waiting)
+    await w.state(made.id, 'running')
+    await w.byHand(made, { spec: { paused: true } })
+    const { status } = await w.object(made)
+    const others = status.conditions.filter(({ type }: { type: string }) => type !== 'Progressing')
+    const now = new Date().toISOString().replace(/\.\d+/, '')
+    const odd = { type: 'Progressing', status: 'False', reason: 'SomethingElse', lastTransitionTime: now }
+    const path = `${w.at('deployments', made.name)}/status`
+    const { status: answered } = await w.send('PATCH', path, { status: { conditions: [...others, odd] } })
+    assert.equal(answered, 200)
+    const seen = (await w.get(made.id)).body
+    assert.deepEqual([seen.state, seen.ready, seen.reason], ['running', true, null])
+    assert.deepEqual(await w.end(made.id), ['Started 1 -', 'Deleted 1 DeletedByRequest'])
+  })
+
   test('J8, J13: no pod by quota: the Deployment has failed after 10 s, the Job waits and warns', async w => {
     const namespace = await w.newNamespace('quota')
     const quota = { metadata: { name: 'none' }, spec: { hard: { pods: '0' } } }

@@ -8,6 +8,7 @@ import {
   poll,
   type Reply,
   type Runtime,
+  type Scope,
   startDaemon,
   type WireEvent,
 } from '../helpers/daemon.ts'
@@ -27,8 +28,10 @@ export interface Environment {
   readonly podStartSeconds: number
   /** Knobs of the sandbox; a real cluster has none. */
   readonly faults?: Faults
-  /** Breaks every open watch and makes their versions too old to resume. */
-  readonly expireWatches?: () => Promise<void>
+  /** A kubeconfig whose user has what the daemon needs in these namespaces, and nothing anywhere else. */
+  readonly restricted: (
+    scope: Scope,
+  ) => Promise<{ readonly kubeconfig: string; readonly namespaces: readonly string[] }>
 }
 
 /** What the cases of one suite share. */

@@ -179,6 +179,37 @@ describe('daemon', { concurrency: 3 }, () => {
     assert.deepEqual((await daemon.api('GET', '/v1/adoption')).body.orphaned, [ID])
   })
 
+  test('I9, F-2, F-6: watches that break and are too old to resume lose nothing and repeat nothing', async t => {
+    const { sandbox, kubeconfig } = await sandboxOf(t)
+    const daemon = await startDaemon(t, { kubeconfig, profile: 'test' })
+    await daemon.ready()
+    const job = (script: string, name: string) => ({ ...WEB, kind: 'job', name, command: [script] })
+    const made = [
+      await create(daemon, job('sleep 2', 'ends')),
+      await create(daemon, { ...WEB, kind: 'job', name: 'removed' }),
+      await create(daemon, { ...WEB, kind: 'job', name: 'stays' }),
+    ]
+    for (const { id } of made) await state(daemon, 'running', id)
+    const expire = (): void => {
+      sandbox.faults.compact()
+      sandbox.faults.closeStreams('reset')
+    }
+    sandbox.faults.muteStreams()
+    sandbox.registry.delete('jobs', 'default', 'removed', { propagationPolicy: 'Background' })
+    expire()
+    await state(daemon, 'deleted', made[1].id)
+    await state(daemon, 'stopped', made[0].id)
+    for (let round = 0; round < 5; round++) expire()
+    await daemon.ready()
+    await daemon.api('DELETE', daemon.path(made[2].id))
+    await state(daemon, 'deleted', made[2].id)
+    assert.deepEqual(await Promise.all(made.map(({ id }) => story(daemon, id))), [
+      ['Started 1 -', 'Exited 1 - 0'],
+      ['Started 1 -', 'Deleted 1 NotFound'],
+      ['Started 1 -', 'Deleted 1 DeletedByRequest'],
+    ])
+  })
+
   test('B-2, B-20, F-3: with every watch dead readiness fails, and a delete still goes to the API', async t => {
     const { sandbox, kubeconfig } = await sandboxOf(t)
     const daemon = await startDaemon(t, { kubeconfig, profile: 'test' })
