@@ -37,6 +37,7 @@ export interface VerbInHand {
 /** The part of a row that a verb's intent changes, and that its withdrawal restores. */
 export interface Intent {
   readonly state: State
+  readonly ready: boolean
   readonly reason: string | null
   readonly message: string | null
   readonly hint: string | null

@@ -95,7 +95,7 @@ function verbAfterEnd(life: Life, state: 'stopped' | 'failed'): VerbInHand | nul
   if (verb === null || verb.verb === 'stop') return null
   if (!verb.joins) return verb
   if (life.id.kind !== 'deployment') return null
-  const previous = { state, reason: null, message: null, hint: null, verb: verb.previous?.verb ?? null }
+  const previous = { state, ready: false, reason: null, message: null, hint: null, verb: verb.previous?.verb ?? null }
   return { ...verb, joins: false, previous }
 }
 

@@ -15,7 +15,7 @@ import {
   nothing,
   unlessSame,
 } from './lifecycle-draft.ts'
-import { createPending, notRestartableText, stopsByDeletion, withdrawn, withoutCreate } from './lifecycle-verbs.ts'
+import { notRestartableText, stopsByDeletion, withdrawn, withoutCreate } from './lifecycle-verbs.ts'
 import type { Gone, Observation, Seen } from './observation.ts'
 import { formatRuntimeId } from './runtime-id.ts'
 import { newer } from './version.ts'
@@ -32,7 +32,6 @@ export function plan(life: Life, observation: Observation): Plan {
   if (life.uid === null) return planUnbound(life, verb, observation)
   if (verb.verb === 'delete') return planDelete(observation)
   if (observation.type === 'gone' || observation.uid !== life.uid) return planGone(life, verb, observation)
-  if (createPending(verb)) return { write: 'make', active: life.open }
   return verb.verb === 'start' ? planStart(life, verb, observation) : planStop(life, verb, observation)
 }
 
@@ -146,11 +145,6 @@ function applyDone(draft: Draft, done: Done, now: number): boolean {
   if (verb === null) return false
   if (uid === null) return bind(draft, verb, done)
   const { seen, plan: planned } = done
-  if (planned.write === 'make') {
-    noteWritten(draft, done)
-    change(draft, { verb: withoutCreate(verb) })
-    return false
-  }
   if (seen?.type === 'gone') return settleGone(draft, verb, seen)
   if (seen !== null && planned.write !== 'none' && done.written === null) return vanished(draft, verb)
   noteWritten(draft, done)

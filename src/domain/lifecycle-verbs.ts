@@ -58,8 +58,9 @@ const take = (
   life: { ...life, ...shown, verb: { ...verb, accepted: false, tried: false, previous: intentOf(life) } },
 })
 
-export const intentOf = ({ state, reason, message, hint, verb }: Life): Intent => ({
+export const intentOf = ({ state, ready, reason, message, hint, verb }: Life): Intent => ({
   state,
+  ready,
   reason,
   message,
   hint,
@@ -149,12 +150,6 @@ export function withdrawn(life: Life): Life {
   const { verb: before, ...shown } = verb.previous
   const untouched = !verb.joins && life.state === STATE_OF_INTENT[verb.verb]
   return { ...life, ...(untouched ? shown : {}), verb: before }
-}
-
-/** A create somewhere below the verb in hand is not finished yet: it comes first. */
-export function createPending(verb: VerbInHand | null): boolean {
-  for (let held = verb; held !== null; held = held.previous?.verb ?? null) if (held.verb === 'create') return true
-  return false
 }
 
 /** Once bound, a create is never repeated: it is taken out wherever it lies. */
