@@ -5,7 +5,7 @@ import closeWithGrace from 'close-with-grace'
 import { createApp } from './app.ts'
 import { loadConfig } from './config.ts'
 import { createLogger } from './logger.ts'
-import { startSandbox } from './sandbox/index.ts'
+import { type SandboxOptions, startSandbox } from './sandbox/index.ts'
 
 const GRACE_MS = 10_000
 
@@ -31,10 +31,20 @@ runtimed with a sandbox cluster: ${url}   (documentation: ${url}/docs, Ctrl-C en
 `
 }
 
+/**
+ * SANDBOX_KUBELET=instant: pods that never run anything, for whoever cannot vouch for the commands, such as a test that
+ * makes them up. Anything else but `process`, the default, is refused: a typo here must not start processes.
+ */
+function kubeletOf(kind = 'process'): SandboxOptions['kubelet'] {
+  if (kind === 'process' || kind === 'instant') return kind
+  throw new Error(`SANDBOX_KUBELET must be process or instant, not "${kind}"`)
+}
+
 async function demo(): Promise<void> {
+  const kubelet = kubeletOf(process.env.SANDBOX_KUBELET)
   const folder = mkdtempSync(join(tmpdir(), 'runtimed-demo-'))
   const logger = createLogger(process.env.LOG_LEVEL ?? 'warn')
-  const sandbox = await startSandbox({})
+  const sandbox = await startSandbox({ kubelet })
   const kubeconfig = join(folder, 'kubeconfig')
   writeFileSync(kubeconfig, sandbox.kubeconfig())
   const config = loadConfig({ DATABASE_PATH: join(folder, 'runtimed.db'), ...process.env, KUBECONFIG: kubeconfig })
@@ -59,10 +69,12 @@ async function demo(): Promise<void> {
     const { url } = await app.start()
     process.stdout.write(script(url))
   } catch (error) {
-    process.stderr.write(`cannot start the demo: ${error instanceof Error ? error.message : String(error)}\n`)
     await end()
-    process.exit(1)
+    throw error
   }
 }
 
-await demo()
+await demo().catch(error => {
+  process.stderr.write(`cannot start the demo: ${error instanceof Error ? error.message : String(error)}\n`)
+  process.exit(1)
+})

@@ -9,13 +9,13 @@ const STEP = '[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*'
 const TAG = ':[A-Za-z0-9_][-A-Za-z0-9_.]{0,127}'
 const DIGEST = '@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}'
 /** The reference grammar of the distribution specification: what a kubelet would answer with InvalidImageName is refused here. */
-const REFERENCE = new RegExp(`^(?:${HOST}/)?${STEP}(?:/${STEP})*(?:${TAG})?(?:${DIGEST})?$`)
+export const IMAGE_REFERENCE = new RegExp(`^(?:${HOST}/)?${STEP}(?:/${STEP})*(?:${TAG})?(?:${DIGEST})?$`)
 const MAX_REFERENCE = 512
 
 /** Null, or why this is no image reference. No registry is asked. */
 export function imageFault(image: string): string | null {
   if (image === '') return 'an image is required, such as "registry/web:1.2"'
-  if (image.length <= MAX_REFERENCE && REFERENCE.test(image)) return null
+  if (image.length <= MAX_REFERENCE && IMAGE_REFERENCE.test(image)) return null
   return 'is no image reference: [host[:port]/]path[:tag][@digest] with a path in lower case, such as "registry/web:1.2"'
 }
 

@@ -15,7 +15,7 @@ const INFO = {
   version: pkg.version,
   description: [
     'Create, start, stop, inspect and delete container workloads, each known by one runtime ID, and follow what becomes of them.',
-    'Every error is a `Problem`. What the document leaves out: 404 for an unknown path, 405 with `Allow` for a known one, and 408, 414 and 431 for what never became a request are problems too.',
+    'Every error is a `Problem`. What the document leaves out: 404 for an unknown path, 405 with `Allow` for a known one, and 408 for what never became a request are problems too.',
     'HEAD works wherever GET does. Without tokens, only callers on this machine are served, and none is needed.',
   ].join('\n\n'),
   license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { IMAGE_REFERENCE } from '../domain/image.ts'
 import { anyCase, blankable, count, queryFlag, queryInt, repeatable } from './schema-parts.ts'
 import { EventTypeName, RuntimeIdText, RuntimeKind, RuntimeState } from './schemas.ts'
 
@@ -7,6 +8,16 @@ import { EventTypeName, RuntimeIdText, RuntimeKind, RuntimeState } from './schem
  * what a JSON schema cannot say is the domain's business. No defaults: they are ours, and would freeze in old clients.
  */
 const MAX_INT32 = 2_147_483_647
+
+/**
+ * Patterns for the document alone, plain enough for every generated client: the domain checks these texts, and says in
+ * better words what is wrong.
+ */
+const BLANKS = '[ \\t\\n\\r]*'
+const LABEL = '[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?'
+const REFERENCE = IMAGE_REFERENCE.source.replaceAll('(?:', '(').slice(1, -1)
+const Image = z.string().meta({ pattern: `^${BLANKS}${REFERENCE}${BLANKS}$` })
+const labelOrBlank = () => z.string().meta({ pattern: `^(${BLANKS}|${LABEL})$` })
 
 const Quantity = z
   .union([z.number().meta({ format: 'double' }), z.string()])
@@ -46,10 +57,10 @@ const EXAMPLE = {
 export const CreateBody = z
   .strictObject({
     runtime: z.string().optional().describe('Default: the default runtime.'),
-    namespace: z.string().optional().describe('Default: NAMESPACE.'),
+    namespace: labelOrBlank().optional().describe('Default: NAMESPACE.'),
     kind: blankable(CreatedKind).describe('Default: deployment.'),
-    name: z.string().optional().describe('A DNS label. Default: a generated one.'),
-    image: z.string(),
+    name: labelOrBlank().optional().describe('A DNS label. Default: a generated one.'),
+    image: Image,
     entrypoint: z.array(z.string()).optional().describe("Replaces the image's ENTRYPOINT."),
     command: z.array(z.string()).optional().describe("Replaces the image's CMD."),
     workdir: z.string().optional(),
@@ -57,7 +68,7 @@ export const CreateBody = z
     cpu: Quantity.optional().describe('Cores; limit and request. 0 = no limit.'),
     memory: Quantity.optional().describe('Bytes; limit and request. 0 = no limit.'),
     user: z.string().optional().describe('`uid` or `uid:gid`.'),
-    supplementalGroups: z.array(z.int().meta({ format: 'int64' })).optional(),
+    supplementalGroups: z.array(z.int().min(-MAX_INT32).max(MAX_INT32).meta({ format: 'int32' })).optional(),
     volumes: z.array(VolumeRequest).optional(),
     port: count(0, 65_535).optional().describe('0 = none.'),
     exposeService: z.boolean().optional().describe('Default: false.'),
@@ -81,7 +92,7 @@ export const AdoptionBody = z
   .meta({ id: 'AdoptionRequest' })
 
 export const PreflightBody = z
-  .strictObject({ image: z.string(), imagePullPolicy: anyCase(POLICIES, PullPolicy) })
+  .strictObject({ image: Image, imagePullPolicy: anyCase(POLICIES, PullPolicy) })
   .meta({ id: 'Preflight' })
 
 export const IdParams = z.object({ id: RuntimeIdText })
@@ -99,7 +110,7 @@ export const CreateQuery = z.strictObject({ dryRun: z.enum(['render']).meta({ id
 const selector = () => z.string().min(1).max(4_096).optional().describe('As of Kubernetes: `a=b,c in (d,e),!f`.')
 const Namespace = z
   .string()
-  .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'must be a DNS label')
+  .regex(new RegExp(`^${LABEL}$`), 'must be a DNS label')
   .meta({ id: 'Namespace' })
 const CURSOR = /^(now|[0-9]{1,15}|[a-z0-9]{1,32}-[0-9]{1,15})$/
 const cursor = () => z.string().regex(CURSOR, 'must be an event id such as x7k2-41, a seq, or now')
@@ -140,7 +151,7 @@ export const LogsQuery = z.strictObject({
   timestamps: queryFlag().optional().describe('Default: false.'),
   container: z
     .string()
-    .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'must be a DNS label')
+    .regex(new RegExp(`^${LABEL}$`), 'must be a DNS label')
     .optional()
     .describe('Default: main.'),
   previous: queryFlag().optional().describe('Of the container before its last restart. Default: false.'),
@@ -155,7 +166,7 @@ export const RuntimeEventsQuery = z.strictObject({ after: after(), limit: pageLi
 
 const filter = {
   after: after(),
-  runtimeId: repeatable(z.string().min(1).max(300)),
+  runtimeId: repeatable(RuntimeIdText),
   type: repeatable(EventTypeName),
   namespace: repeatable(Namespace),
   labelSelector: selector(),

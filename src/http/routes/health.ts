@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { App, RouteContext } from '../app.ts'
-import { ok, problems, problemsOnly } from '../replies.ts'
+import { ok, openProblems, problems } from '../replies.ts'
 import { NoQuery } from '../schema-parts.ts'
 import { HealthReport } from '../schemas.ts'
 
@@ -24,7 +24,7 @@ function probeRoutes(app: App, { services: { health } }: RouteContext): void {
         description: 'Never red for a cluster that is down.',
         security: [],
         querystring: NoQuery,
-        response: { 200: ok(HealthReport, 'Alive'), ...problemsOnly(400) },
+        response: { 200: ok(HealthReport, 'Alive'), ...openProblems() },
       },
     },
     async () => health.live(),
@@ -43,7 +43,7 @@ function probeRoutes(app: App, { services: { health } }: RouteContext): void {
         response: {
           200: ok(HealthReport, 'Ready, perhaps degraded'),
           503: ok(HealthReport, 'Not ready; the checks say why'),
-          ...problemsOnly(400),
+          ...openProblems(),
         },
       },
     },
