@@ -208,10 +208,11 @@ class Watch {
     }
   }
 
-  /** A version that is safe to resume from; never below one that was asked for. */
+  /** A version that is safe to resume from. A watch from the future (the store went back) hears nothing, as at a real server. */
   #bookmark(annotations?: Record<string, string>): void {
     const { resource } = this.#parts.scope
-    const version = Math.max(this.#sent, this.#parts.store.version)
+    const { version } = this.#parts.store
+    if (version < this.#sent) return
     const metadata = {
       resourceVersion: String(version),
       creationTimestamp: null,
