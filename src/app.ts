@@ -39,8 +39,8 @@ import { createStore, type SqliteStore } from './store/store.ts'
 
 /** Keys reconciled at once: enough to keep the cluster's 32 connections busy, few enough to leave some for verbs. */
 const WORKERS = 24
-/** A runtime that cannot be reached so long after the start ends the process under STRICT_START. */
-const STRICT_START_MS = 30_000
+/** Under STRICT_START a runtime that has not synced after so many deadlines of a call ends the process. */
+const STRICT_START_CALLS = 3
 
 export interface AppOptions {
   readonly config: Config
@@ -69,7 +69,7 @@ export interface App {
 /** The composition root: names every concrete class, decides nothing. Throws what keeps the daemon from starting. */
 export function createApp(options: AppOptions): App {
   const parts = compose(options)
-  const { config, logger, onFatal } = options
+  const { config, logger } = options
   const { backends, queue, feed, health, adoption, resync, janitor, store, services, metrics } = parts
   const auth = createAuth({
     tokensFile: config.TOKENS_FILE,
@@ -109,7 +109,7 @@ export function createApp(options: AppOptions): App {
         backend.lifecycle.start(id => queue.add(formatRuntimeId(id)))
         void takeUp(backend)
       }
-      if (config.STRICT_START) requireRuntimes(backends, { clock: parts.clock, signal: stopping.signal, onFatal })
+      if (config.STRICT_START) requireRuntimes(backends, { ...options, clock: parts.clock, signal: stopping.signal })
       janitor.start()
       resync.start()
       return { url }
@@ -158,6 +158,7 @@ function compose(options: AppOptions) {
     clock,
     log: logger,
     again: (key, ms) => queue.addAfter(key, ms),
+    aside: wait => queue.aside(wait),
   })
   const takeUp = new TakeUp({ table: store, backends, recorder, clock, instance: config.INSTANCE, newNonce })
   const changes = new ChangeSignals()
@@ -253,10 +254,10 @@ function createBackend(
 /** STRICT_START: a runtime that has not synced in time ends the process, saying which and why. */
 function requireRuntimes(
   backends: Backends,
-  { clock, signal, onFatal }: { clock: Clock; signal: AbortSignal; onFatal: (error: Error) => void },
+  { config, onFatal, clock, signal }: Pick<AppOptions, 'config' | 'onFatal'> & { clock: Clock; signal: AbortSignal },
 ): void {
   const late = new AbortController()
-  const cancel = clock.after(STRICT_START_MS, () => late.abort())
+  const cancel = clock.after(STRICT_START_CALLS * config.KUBE_TIMEOUT_SECONDS * 1000, () => late.abort())
   signal.addEventListener('abort', cancel, { once: true })
   for (const { name, lifecycle } of backends.all) {
     lifecycle.synced(late.signal).catch(() => {

@@ -55,7 +55,7 @@ export function serviceCases(test: Register): void {
     const name = w.name('web')
     const theirs = { metadata: { name: `${name}-svc` }, spec: { ports: [{ port: 1 }] } }
     assert.equal((await w.send('POST', w.at('services'), theirs)).status, 201)
-    const reply = await w.post({ name, ...w.script(waiting), ...exposed })
+    const reply = await w.post({ name, ...w.script(waiting), ...exposed, terminationGracePeriodSeconds: 1 })
     assert.deepEqual([reply.status, reply.body.code], [409, 'FOREIGN_WORKLOAD'])
     await poll(
       () => w.send('GET', w.at('deployments', name)),

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { existsSync, statSync } from 'node:fs'
 import { describe, type TestContext, test } from 'node:test'
+import Database from 'better-sqlite3'
 import { type Sandbox, startSandbox, TEST_TIMING } from '../../src/sandbox/index.ts'
 import { told } from '../contract/world.ts'
 import { type Client, kubeconfigFile, poll, spawnDaemon, startDaemon } from '../helpers/daemon.ts'
@@ -208,6 +209,34 @@ describe('daemon', { concurrency: 3 }, () => {
       ['Started 1 -', 'Deleted 1 NotFound'],
       ['Started 1 -', 'Deleted 1 DeletedByRequest'],
     ])
+  })
+
+  test('K7, K8: a damaged row is reported and left aside, the others go on; all worked again they say nothing new', async t => {
+    const { kubeconfig } = await sandboxOf(t)
+    const first = await startDaemon(t, { kubeconfig })
+    await first.ready()
+    const other = 'k8s-default|deployment|other'
+    await create(first)
+    await create(first, { ...WEB, name: 'other' })
+    await Promise.all([state(first, 'running'), state(first, 'running', other)])
+    await first.stop()
+    const database = new Database(first.database)
+    database.prepare(`UPDATE lives SET row = '{"broken' WHERE runtime_id = ?`).run(ID)
+    database.close()
+    const second = await startDaemon(t, { kubeconfig, env: { DATABASE_PATH: first.database } })
+    await second.ready()
+    const seen = (await second.api('GET', second.path(other))).body
+    assert.deepEqual([seen.state, seen.monitored], ['running', true])
+    const errors = second.lines.filter(({ level, runtimeId }) => level === 'error' && runtimeId === ID)
+    assert.equal(errors.length, 1)
+    assert.equal((await second.api('GET', second.path(ID))).body.code, 'STORAGE_UNAVAILABLE')
+    for (let round = 0; round < 3; round++) {
+      second.app.queue.add(other, true)
+      await second.app.queue.whenIdle()
+    }
+    assert.deepEqual(await story(second, other), ['Started 1 -'])
+    await second.api('DELETE', second.path(other))
+    await state(second, 'deleted', other)
   })
 
   test('B-2, B-20, F-3: with every watch dead readiness fails, and a delete still goes to the API', async t => {
