@@ -18,6 +18,8 @@ export interface ReconcilerOptions {
   readonly log: Log
   /** Works the key again at a time, in ms from now. */
   readonly again: (key: string, ms: number) => void
+  /** Waits for a commit without keeping others from being worked. */
+  readonly aside: <T>(wait: () => Promise<T>) => Promise<T>
 }
 
 /** Decisions of one turn: more than the longest chain of rows that can follow each other. */
@@ -57,7 +59,7 @@ export class Reconciler {
         continue
       }
       this.#wake(key, decision)
-      const next = await this.#options.recorder.record(life, decision)
+      const next = await this.#record(life, decision)
       if (decision.withdraw === true || next.state === 'deleted') return
       if (decision.effect) {
         const after = await this.#carryOut(next)
@@ -68,6 +70,13 @@ export class Reconciler {
       else life = next
     }
     this.#options.again(key, 0)
+  }
+
+  /** A row that has calls to come keeps its worker, so that no more than `workers` call the cluster at once. */
+  async #record(life: Life, decision: Decision): Promise<Life> {
+    const { recorder, aside } = this.#options
+    const record = (): Promise<Life> => recorder.record(life, decision)
+    return decision.effect || decision.life === life ? await record() : await aside(record)
   }
 
   async #firstLook(life: Life, fresh: boolean): Promise<Observation | null> {

@@ -112,3 +112,20 @@ test('close waits for what is being worked and takes nothing more', async () => 
   await new Promise(setImmediate)
   assert.equal(runs, 1)
 })
+
+test('F-17: keys that wait for the disk leave their worker to others, and keep their own key', async () => {
+  const disk = gate()
+  const begun: string[] = []
+  const { queue } = queueOf(async key => {
+    begun.push(key)
+    await queue.aside(() => disk.promise)
+  }, 1)
+  for (const key of ['a', 'b', 'c']) queue.add(key)
+  await new Promise(setImmediate)
+  queue.add('a')
+  await new Promise(setImmediate)
+  assert.deepEqual(begun, ['a', 'b', 'c'])
+  disk.resolve()
+  await queue.whenIdle()
+  assert.deepEqual(begun, ['a', 'b', 'c', 'a'])
+})
