@@ -141,7 +141,8 @@ function resumeTimer(draft: Draft, now: number): void {
 
 /** A Job that has no pod at all, neither in its counters nor to be seen. */
 function stallOf(draft: Draft, { facts }: SeenJob, now: number): Stall | null {
-  const bare = facts.active === 0 && facts.terminating === 0 && !facts.pods.some(pod => !pod.gone && !pod.ended)
+  const idle = facts.active === 0 && facts.terminating === 0 && !facts.deciding
+  const bare = idle && !facts.pods.some(pod => !pod.gone && !pod.ended)
   if (!bare) {
     change(draft, { failingSince: null })
     return creatingStall(facts.pods)

@@ -103,7 +103,7 @@ export interface Life {
   readonly writtenVersion: string | null
   /** metadata.generation in that answer, null where the answer has none. */
   readonly writtenGeneration: number | null
-  /** resourceVersion of what was last believed. */
+  /** resourceVersion of what last changed the row, or was read live: nothing older is believed. */
   readonly seenVersion: string | null
   /** The object is gone; final for a uid. */
   readonly gone: boolean
