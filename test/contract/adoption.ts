@@ -116,13 +116,13 @@ export function adoptionCases(test: Register): void {
       scaled: await before.deployment(waiting),
       deleted: await before.deployment(waiting),
       replaced: await before.deployment(waiting),
-      well: await before.job('sleep 2'),
-      badly: await before.job('sleep 2; exit 3'),
       ended: await before.job('exit 0'),
+      well: await before.job('sleep 8'),
+      badly: await before.job('sleep 8; exit 3'),
     }
-    for (const { id, name } of Object.values(made)) {
-      await before.state(id, name === made.ended.name ? 'stopped' : 'running')
-    }
+    await Promise.all(
+      Object.values(made).map(({ id }) => before.state(id, id === made.ended.id ? 'stopped' : 'running')),
+    )
     await first.stop()
     await w.byHand(made.scaled, { spec: { replicas: 0 } })
     await w.deleteByHand(made.deleted, 'Foreground')
@@ -155,8 +155,8 @@ export function adoptionCases(test: Register): void {
       ['Started 1 -', 'Deleted 1 NotFound'],
       ['Started 1 -', 'Deleted 1 NotFound'],
       ['Started 1 -', 'Exited 1 - 0'],
-      ['Started 1 -', 'Failed 1 BackoffLimitExceeded 3'],
       ['Started 1 -', 'Exited 1 - 0'],
+      ['Started 1 -', 'Failed 1 BackoffLimitExceeded 3'],
     ])
     const { body } = await second.api('GET', '/v1/monitoring')
     assert.deepEqual(body.items, [made.kept.id])

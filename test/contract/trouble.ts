@@ -10,8 +10,8 @@ const withoutCode = (story: string[]): string[] =>
 
 export function troubleCases(test: Register): void {
   test('J13, B-30: an image that cannot be pulled is said at once, and the start time-out stops the Job', async w => {
-    const { badImage } = w.stage.environment
-    const made = await w.job('exit 0', { image: badImage, startTimeoutSeconds: 4 })
+    const { badImage, podStartSeconds } = w.stage.environment
+    const made = await w.job('exit 0', { image: badImage, startTimeoutSeconds: podStartSeconds })
     const seen = await w.reach(made.id, runtime => runtime.reason !== null)
     assert.deepEqual([seen.state, seen.ready], ['creating', false])
     assert.match(seen.reason, /^(ErrImagePull|ImagePullBackOff)$/)
