@@ -325,6 +325,33 @@ describe('daemon', { concurrency: 3 }, () => {
     assert.equal(sandbox.store.list('deployments', 'default').length, 2)
   })
 
+  for (const resource of ['deployments', 'services']) {
+    for (const failure of [{ hang: true }, { reset: true }]) {
+      const how = failure.hang ? 'late' : 'cut off'
+      test(`F-20, B-64, B-65, E5: the answer to the create of ${resource} is ${how}: it may be repeated, and is made once`, async t => {
+        const { sandbox, kubeconfig } = await sandboxOf(t)
+        const daemon = await startDaemon(t, { kubeconfig, profile: 'test' })
+        await daemon.ready()
+        sandbox.faults.fail({ verb: 'create', resource }, { ...failure, performed: true, times: 1 })
+        const spec = { ...WEB, port: 8080, exposeService: true }
+        const key = { 'idempotency-key': 'one' }
+        const lost = await daemon.api('POST', '/v1/runtimes', spec, key)
+        assert.deepEqual([lost.status, lost.body.code, lost.body.runtimeId], [504, 'BACKEND_TIMEOUT', ID])
+        const again = await daemon.api('POST', '/v1/runtimes', spec, key)
+        assert.deepEqual([again.status, again.body.id], [201, ID])
+        await state(daemon, 'running')
+        const [deployment, ...others] = sandbox.store.list('deployments', 'default')
+        const services = sandbox.store.list('services', 'default')
+        assert.deepEqual([others.length, services.length], [0, 1])
+        assert.equal(services[0]?.metadata.ownerReferences?.[0]?.uid, deployment?.metadata.uid)
+        assert.equal((await daemon.api('GET', daemon.path(ID))).body.uid, deployment?.metadata.uid)
+        await daemon.api('DELETE', daemon.path(ID))
+        await state(daemon, 'deleted')
+        assert.deepEqual(await story(daemon), ['Started 1 -', 'Deleted 1 DeletedByRequest'])
+      })
+    }
+  }
+
   for (const when of ['before', 'after'] as const) {
     for (const n of [1, 2]) {
       test(`C12, F-18, K5: killed ${when} the answer to write ${n} of a create, it ends as without the crash`, async t => {

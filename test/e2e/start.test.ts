@@ -42,6 +42,16 @@ describe('start', { concurrency: 3 }, () => {
     assert.match(child.output(), /runtime \\"k8s\\" cannot be reached.*STRICT_START/)
   })
 
+  test('F-26, U3: SIGTERM while the cluster cannot be reached ends it with 0', async t => {
+    const sandbox = await startSandbox()
+    await sandbox.close()
+    const child = await spawnDaemon(t, { kubeconfig: kubeconfigFile(t, sandbox.kubeconfig()) })
+    const start = performance.now()
+    child.process.kill('SIGTERM')
+    assert.equal(await child.ended, 0, child.output())
+    assert.ok(performance.now() - start < 10_000)
+  })
+
   test('A8: the file that KUBECONFIG names; without it the one below HOME', async t => {
     const sandbox = await startSandbox({ timing: TEST_TIMING })
     t.after(() => sandbox.close())
