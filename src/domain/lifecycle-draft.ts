@@ -1,5 +1,6 @@
 import type { Decision } from './decision.ts'
 import type { NewEvent } from './event.ts'
+import { failureHint } from './failure-hint.ts'
 import type { Life, Standing, VerbInHand } from './life.ts'
 import type { PodSeen, Seen, Trouble } from './observation.ts'
 
@@ -75,8 +76,9 @@ export function exited(draft: Draft, reason: string | null, at: number | null, m
 
 export function failed(draft: Draft, reason: string, message: string | null, at: number | null): void {
   const time = emit(draft, { type: 'ContainerFailed', reason, message, exitCode: draft.life.exitCode, at })
+  const hint = failureHint(draft.life, reason)
   change(draft, { ...CALM, verb: verbAfterEnd(draft.life, 'failed'), state: 'failed', open: false, endedAt: time })
-  change(draft, { reason, message })
+  change(draft, { reason, message, hint })
 }
 
 /**
