@@ -229,3 +229,34 @@ test('C9, H9: a kept record makes room for a new life, and says Replaced', () =>
   for (const life of [stopped(bound('job')), running('job'), stopped(bound('deployment'))])
     assert.equal(replaced(life, NOW), null)
 })
+
+test('K2: every other start and stop is taken, joined, or has nothing to do; none is refused', () => {
+  const kinds = ['deployment', 'job', 'pod'] as const
+  for (const kind of kinds) {
+    const stopOverIt = intend(running(kind), 'stop', context())
+    const lives: [string, Life][] = [
+      ['claimed', claimed(kind)],
+      ['creating', bound(kind)],
+      ['running', running(kind)],
+      ['unknown', { ...running(kind), state: 'unknown' }],
+      ...(kind === 'pod' ? [] : [['created', bound(kind, { start: false })] as [string, Life]]),
+      ...(kind === 'deployment' ? [['stopped', stopped(running(kind))] as [string, Life]] : []),
+      ...(kind === 'deployment' ? [['failed', { ...stopped(running(kind)), state: 'failed' }] as [string, Life]] : []),
+    ]
+    for (const [name, life] of lives) {
+      for (const verb of ['start', 'stop'] as const) {
+        assert.notEqual(intend(life, verb, context()).type, 'refused', `${verb} of a ${kind} that is ${name}`)
+      }
+    }
+    assert.equal(stopOverIt.type, 'effect')
+  }
+})
+
+test('F10: a start joined while the run ends becomes one that opens the next', () => {
+  const joined = settle(intended(running('deployment'), 'start'), { type: 'noAnswer' }, { now: NOW }).life
+  const ended = decide(joined, { ...AT_ZERO, version: '300' }, { now: NOW })
+  assert.deepEqual(texts(ended.events), ['1 ContainerExited(ScaledToZero)'])
+  assert.deepEqual([ended.life.verb?.verb, ended.life.verb?.joins, ended.effect], ['start', false, true])
+  const next = settle(ended.life, done({ write: 'up' }, AT_ZERO, '301'), { now: NOW })
+  assert.deepEqual([next.life.run, next.life.open, next.life.state], [2, true, 'creating'])
+})
