@@ -103,7 +103,9 @@ export class Adoption implements AdoptionApi {
     const parsed = ids.map(id => parseRuntimeId(id))
     for (const id of parsed) requireNamespace(scope, id.namespace)
     const keys = parsed.map(id => formatRuntimeId(id))
-    return await Promise.all(keys.map(id => this.#actOn(id, action)))
+    // An ID that is repeated is looked up once: a thousand of it would be a thousand calls, one after the other.
+    const outcomes = new Map([...new Set(keys)].map(id => [id, this.#actOn(id, action)]))
+    return await Promise.all(keys.map(id => outcomes.get(id)!))
   }
 
   async #actOn(id: string, action: 'adopt' | 'remove'): Promise<{ id: string; done: boolean; code: string | null }> {
