@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { poll, type Scope, startDaemon } from '../helpers/daemon.ts'
 import { adoptionCases } from './adoption.ts'
@@ -40,6 +41,8 @@ export function contractSuite(name: string, open: (scope: Scope) => Promise<Envi
     })
     after(async () => {
       for (const end of ends) await end()
+      const { lines, fatal } = stage.daemon
+      assert.deepEqual([fatal, lines.filter(({ level }) => level === 'error' || level === 'fatal')], [[], []])
     })
 
     for (const [subject, register] of Object.entries(subjects)) {
