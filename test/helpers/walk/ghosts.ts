@@ -13,7 +13,7 @@ export class Ghosts {
 
   /** What ran before proves nothing of what is brought up now, unless it still runs or its end is yet to be counted. */
   broughtUp(world: World): void {
-    this.ran.clear()
+    if (world.object !== null) this.ran.delete(world.object.uid)
     const proves = world.pods.filter(pod => pod.askedAt === null && (pod.phase === 'Running' || uncountedEnd(pod)))
     for (const pod of proves) this.ran.add(pod.owner)
   }

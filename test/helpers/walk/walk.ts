@@ -98,8 +98,7 @@ export class Walk {
   /** A run begins by our own write, or by others while nothing is in hand; what others do within a run begins none. */
   #broughtUp(): void {
     const { open = false, run = 0, verb = null } = this.life ?? {}
-    if (this.#writing ? run > 0 && !verb?.joins : !open && verb === null)
-      this.#ghosts.broughtUp(this.world ?? { pods: [] })
+    if (this.#writing ? run > 0 && !verb?.joins : !open && verb === null) this.#ghosts.broughtUp(this.world)
   }
 
   /** The watch holds two changes at most: what it cannot hold is lost. */
