@@ -191,6 +191,97 @@ test('F-24, F-8, J6, K4, K6, K8, B-109: what happened while we were down', async
 
 const nameOf = (id: string): string => id.slice(id.lastIndexOf('|') + 1)
 
+test('F-19, F-24, P6, P10: verbs in hand when we went down, and others act on the same workloads meanwhile', async t => {
+  const stage = await stageOf(t, { profile: impatient })
+  const { sandbox, daemon } = stage
+  const { registry } = sandbox
+  const remove = (resource: string, name: string) =>
+    registry.delete(resource, 'default', name, { propagationPolicy: 'Background' })
+  const foreign = (name: string) => {
+    const template = { spec: { restartPolicy: 'Never', containers: [{ name: 'x', image: 'busybox' }] } }
+    registry.create('jobs', 'default', { metadata: { name }, spec: { template } })
+  }
+  const replicas = (name: string, count: number) =>
+    registry.update('deployments', 'default', name, draft => {
+      draft.spec.replicas = count
+    })
+  /** The verb that hangs, what others do, the story, the state in the end. */
+  const cases: [Spec, 'create' | 'start' | 'stop' | 'delete', (name: string) => unknown, string[], string][] = [
+    [{ kind: 'job', name: 'c-taken' }, 'create', foreign, [], 'gone'],
+    [{ kind: 'job', name: 'c-free' }, 'create', () => {}, ['Started 1 -'], 'running'],
+    [
+      { kind: 'job', name: 's-gone' },
+      'stop',
+      name => remove('jobs', name),
+      ['Started 1 -', 'Exited 1 StoppedByRequest'],
+      'stopped',
+    ],
+    [
+      { name: 's-d-gone' },
+      'stop',
+      name => remove('deployments', name),
+      ['Started 1 -', 'Exited 1 StoppedByRequest', 'Deleted 1 NotFound'],
+      'gone',
+    ],
+    [{ name: 's-d-at-0' }, 'stop', name => replicas(name, 0), ['Started 1 -', 'Exited 1 StoppedByRequest'], 'stopped'],
+    [{ name: 'u-d-up', start: false }, 'start', name => replicas(name, 2), ['Started 1 -'], 'running'],
+    [{ name: 'u-d-gone', start: false }, 'start', name => remove('deployments', name), ['Deleted 0 NotFound'], 'gone'],
+    [
+      { kind: 'job', name: 'd-anew' },
+      'delete',
+      name => {
+        remove('jobs', name)
+        foreign(name)
+      },
+      ['Started 1 -', 'Deleted 1 DeletedByRequest'],
+      'gone',
+    ],
+    [
+      { name: 'd-gone' },
+      'delete',
+      name => remove('deployments', name),
+      ['Started 1 -', 'Deleted 1 DeletedByRequest'],
+      'gone',
+    ],
+  ]
+  const idOf = ({ kind, name }: Spec): string => (kind === 'job' ? job(name) : deployment(name))
+  await make(
+    stage,
+    cases.filter(([, what]) => what !== 'create').map(([spec]) => spec),
+  )
+  const fault = sandbox.faults.fail(({ method }) => method !== 'GET', { hang: true })
+  const replies = await Promise.all(
+    cases.map(([spec, what]) => (what === 'create' ? create(daemon, spec) : verb(daemon, idOf(spec), what))),
+  )
+  for (const { status, body } of replies) assert.equal(status, 504, JSON.stringify(body))
+  await daemon.stop()
+  fault.remove()
+  for (const [{ name }, , act] of cases) act(name)
+  const kept = ['c-taken', 'd-anew'].map(name => objectOf(sandbox, 'jobs', name).metadata.uid)
+
+  const after = await stage.restart()
+  for (const [spec, , , story, state] of cases) {
+    const found = await poll(
+      async () => {
+        const { status, body } = await after.api('GET', after.path(idOf(spec)))
+        return status === 404 ? 'gone' : body.state
+      },
+      found => found === state,
+      6,
+    ).catch(error => String(error))
+    const told = await after.eventsOf(idOf(spec)).then(
+      () => storyOf(after, idOf(spec)),
+      () => [],
+    )
+    assert.deepEqual({ found, told }, { found: state, told: story }, spec.name)
+  }
+  assert.deepEqual(
+    ['c-taken', 'd-anew'].map(name => objectOf(sandbox, 'jobs', name).metadata.uid),
+    kept,
+  )
+  await after.ready()
+})
+
 test('F-25, A6, P8: restarted while the cluster cannot be reached, then it can', async t => {
   const sandbox = await startSandbox({ kubelet: 'instant', timing: TEST_TIMING })
   t.after(() => sandbox.close())
