@@ -160,7 +160,15 @@ function compose(options: AppOptions) {
     again: (key, ms) => queue.addAfter(key, ms),
     aside: wait => queue.aside(wait),
   })
-  const takeUp = new TakeUp({ table: store, backends, recorder, clock, instance: config.INSTANCE, newNonce })
+  const takeUp = new TakeUp({
+    table: store,
+    backends,
+    recorder,
+    clock,
+    instance: config.INSTANCE,
+    newNonce,
+    defaults: { jobStop: config.JOB_STOP, startTimeoutSeconds: config.START_TIMEOUT_SECONDS },
+  })
   const changes = new ChangeSignals()
   const feed = new EventFeed({ table: store, backends, clock })
   const logService = new LogService({ table: store, backends, takeUp, clock, log: logger })

@@ -14,6 +14,8 @@ export interface TakeUpOptions {
   readonly clock: Clock
   readonly instance: string
   readonly newNonce: () => string
+  /** What a workload without a spec of ours is held to. */
+  readonly defaults: { readonly jobStop: 'delete' | 'suspend'; readonly startTimeoutSeconds: number }
 }
 
 /** Makes a labelled workload without a row ours (lifecycle.md §2.7, §9). */
@@ -85,6 +87,7 @@ export class TakeUp {
       now: this.#options.clock.now(),
       lastEventAt: this.#options.table.newest(formatRuntimeId(found.id))?.lastEventAt ?? 0,
       seen: null,
+      ...this.#options.defaults,
     })
   }
 
@@ -98,6 +101,7 @@ export class TakeUp {
       now: this.#options.clock.now(),
       lastEventAt: life.lastEventAt,
       seen,
+      ...this.#options.defaults,
     })
   }
 }
