@@ -51,10 +51,13 @@ export const quick: ReflectorProfile = {
 }
 const BACKOFF = { firstMs: 20, longestMs: 750 }
 
-/** A folder of its own that goes with the test. */
-export function temporaryFolder(t: Scope): string {
+/** A folder of its own that goes with the test, once `use` of it has ended. */
+export function temporaryFolder(t: Scope, use: () => Promise<void> | void = () => {}): string {
   const folder = mkdtempSync(join(tmpdir(), 'runtimed-test-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  t.after(async () => {
+    await use()
+    rmSync(folder, { recursive: true, force: true })
+  })
   return folder
 }
 
@@ -68,7 +71,13 @@ export function kubeconfigFile(t: Scope, text: string): string {
 /** Starts the daemon in this process on a port of its own; DATABASE_PATH of `env`, else a database that goes with the test. */
 export async function startDaemon(t: Scope, options: DaemonOptions): Promise<Daemon> {
   const { kubeconfig, env = {}, profile = 'quick' } = options
-  const database = env.DATABASE_PATH ?? join(temporaryFolder(t), 'runtimed.db')
+  let stop = async (): Promise<void> => {}
+  const database =
+    env.DATABASE_PATH ??
+    join(
+      temporaryFolder(t, () => stop()),
+      'runtimed.db',
+    )
   const config = loadConfig({ ...env, KUBECONFIG: kubeconfig, PORT: '0', DATABASE_PATH: database })
   const lines: unknown[] = []
   const fatal: Error[] = []
@@ -82,7 +91,7 @@ export async function startDaemon(t: Scope, options: DaemonOptions): Promise<Dae
     }),
   })
   let stopped: Promise<void> | undefined
-  const stop = (): Promise<void> => {
+  stop = () => {
     stopped ??= app.stop()
     return stopped
   }
@@ -123,8 +132,15 @@ const MAIN = join(import.meta.dirname, '../../src/main.ts')
 
 /** Starts `main.ts` as a child that can be killed and started again on the same DATABASE_PATH; resolves when it listens. */
 export async function spawnDaemon(t: Scope, options: Omit<DaemonOptions, 'profile'>): Promise<ChildDaemon> {
-  const database = options.env?.DATABASE_PATH ?? join(temporaryFolder(t), 'runtimed.db')
+  let kill = async (): Promise<void> => {}
+  const database =
+    options.env?.DATABASE_PATH ??
+    join(
+      temporaryFolder(t, () => kill()),
+      'runtimed.db',
+    )
   const child = spawnMain(t, { ...options.env, KUBECONFIG: options.kubeconfig, DATABASE_PATH: database })
+  kill = child.kill
   const url = await poll(
     () => urlOf(child.output(), child.process.exitCode),
     found => found !== null,
