@@ -8,13 +8,9 @@ const MAX_TEXT = 2048
 const MAX_ITEMS = 20
 const MAX_CAUSES = 4
 
-const SECRET_KEYS = ['authorization', 'token', 'env', 'cookie', 'password', 'clientKey', 'secret']
-
-/** Secrets by their place, up to three levels down. */
-const REDACT_PATHS = ['', '*.', '*.*.'].flatMap(prefix => [
-  ...SECRET_KEYS.map(key => `${prefix}${key}`),
-  `${prefix}headers.authorization`,
-])
+const SECRET_KEYS = new Set(['authorization', 'token', 'env', 'cookie', 'password', 'clientKey', 'secret'])
+/** How far down a secret is looked for by its name. */
+const MAX_DEPTH = 4
 
 const CENSOR = '[redacted]'
 
@@ -28,8 +24,8 @@ export function loggerOptions(level: string): LoggerOptions {
     level,
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: label => ({ level: label }) },
-    redact: { paths: REDACT_PATHS, censor: CENSOR },
+    // Not pino's `redact`: with wildcards it takes several times as long as writing the line.
+    formatters: { level: label => ({ level: label }), log: fields => censored(fields) },
     serializers: {
       err: serialiseError,
       error: serialiseError,
@@ -44,6 +40,32 @@ export function loggerOptions(level: string): LoggerOptions {
 /** Writes to standard output, or to `destination`. */
 export const createLogger = (level: string, destination?: DestinationStream): Logger =>
   destination ? pino(loggerOptions(level), destination) : pino(loggerOptions(level))
+
+/** The same fields with secrets blotted out, copied only where there is one. Errors and requests have serialisers of their own. */
+function censored(fields: Record<string, unknown>, depth = 1): Record<string, unknown> {
+  let copy: Record<string, unknown> | null = null
+  for (const key in fields) {
+    const value = fields[key]
+    const shown = isSecret(key, value)
+      ? CENSOR
+      : depth < MAX_DEPTH && isPlain(value)
+        ? censored(value, depth + 1)
+        : value
+    if (shown === value) continue
+    copy ??= Array.isArray(fields) ? ([...fields] as never) : { ...fields }
+    copy[key] = shown
+  }
+  return copy ?? fields
+}
+
+const isSecret = (key: string, value: unknown): boolean => value !== null && SECRET_KEYS.has(key)
+
+function isPlain(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null) return false
+  return (
+    Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype || Object.getPrototypeOf(value) === null
+  )
+}
 
 /** A credential that a message of somebody else repeats. */
 const BEARER = /(\bBearer\s+)[^\s"\\]+/gi

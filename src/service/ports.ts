@@ -215,7 +215,7 @@ export interface EventTable {
   bounds(): { oldest: number | null; newest: number | null; pruned: boolean }
   /** In order of seq, all that was acknowledged. */
   read(query: EventQuery): RuntimeEvent[]
-  newestOf(runtimeId: string, limit: number): RuntimeEvent[]
+  newestOf(runtimeId: string, limit: number): readonly RuntimeEvent[]
 }
 
 /** The last bytes of a run's log, kept after its own end. */

@@ -3,7 +3,11 @@ import type { Life } from '../domain/life.ts'
 import { formatRuntimeId } from '../domain/runtime-id.ts'
 import type { EventQuery } from '../service/ports.ts'
 import type { Connection } from './connection.ts'
+import { Recent } from './recent.ts'
 import { unavailable } from './storage-error.ts'
+
+/** Runtimes whose newest events are kept as they were read. */
+const KEPT = 2_000
 
 interface EventRow {
   readonly seq: number
@@ -34,6 +38,7 @@ export class EventTable {
   readonly #connection: Connection
   readonly #now: () => number
   readonly #statements: ReturnType<typeof prepare>
+  readonly #recent = new Recent<{ readonly limit: number; readonly events: readonly RuntimeEvent[] }>(KEPT)
 
   constructor(connection: Connection, now: () => number) {
     this.#connection = connection
@@ -49,6 +54,7 @@ export class EventTable {
   append(life: Life, event: NewEvent): RuntimeEvent {
     const labels = life.labels
     const stored = { ...pick(event), life: life.life, runtimeId: formatRuntimeId(life.id), uid: life.uid }
+    this.#recent.forget(stored.runtimeId)
     const { lastInsertRowid } = this.#statements.append.run({
       ...stored,
       namespace: life.id.namespace,
@@ -77,9 +83,20 @@ export class EventTable {
     })
   }
 
-  /** Newest first, of all lives of the ID. */
-  newestOf(runtimeId: string, limit: number): RuntimeEvent[] {
-    return this.#connection.read(() => this.#statements.newestOf.all(runtimeId, limit).map(fromRow))
+  /** Newest first, of all lives of the ID. Never change what it answers: the next caller gets the same. */
+  newestOf(runtimeId: string, limit: number): readonly RuntimeEvent[] {
+    return this.#connection.read(() => {
+      const known = this.#recent.get(runtimeId)
+      if (known?.limit === limit) return known.events
+      const events = this.#statements.newestOf.all(runtimeId, limit).map(fromRow)
+      this.#recent.keep(runtimeId, { limit, events })
+      return events
+    })
+  }
+
+  /** Events were taken away past this table. */
+  forget(): void {
+    this.#recent.clear()
   }
 }
 

@@ -1,13 +1,17 @@
 import type { Life } from '../domain/life.ts'
+import { formatRuntimeId } from '../domain/runtime-id.ts'
 import { RuntimeError } from '../errors.ts'
 import type { ListQuery } from '../service/ports.ts'
 import type { Connection } from './connection.ts'
 import { fromRow, type LifeRow, toColumns } from './life-row.ts'
+import { Recent } from './recent.ts'
 
 const CHUNK = 500
 /** One page of a list looks at no more than this, so that a narrow filter over many rows does not hold the event loop. */
 const MAX_SCANNED = 30_000
 const MAX_PARSED = 3_000
+/** Rows kept as they were parsed, of 2 KB or so each. They are this process's alone to write, so none grows old here. */
+const KEPT = 4_000
 
 type Columns = ReturnType<typeof toColumns>
 
@@ -15,6 +19,7 @@ type Columns = ReturnType<typeof toColumns>
 export class RuntimeTable {
   readonly #connection: Connection
   readonly #statements: ReturnType<typeof prepare>
+  readonly #recent = new Recent<Life>(KEPT)
 
   constructor(connection: Connection) {
     this.#connection = connection
@@ -23,6 +28,7 @@ export class RuntimeTable {
 
   /** Within a transaction: inserts (`life` 0) or updates. Throws RUNTIME_EXISTS when its ID has a row that is not deleted. */
   put(life: Life): Life {
+    this.#recent.forget(formatRuntimeId(life.id))
     if (life.life === 0) return this.#insert(life)
     const { changes } = this.#statements.update.run(toColumns(life))
     if (changes === 1) return life
@@ -31,11 +37,25 @@ export class RuntimeTable {
 
   /** Within a transaction: takes the row away, with its key and tail. */
   withdraw(life: number): void {
+    this.#recent.clear()
     this.#statements.withdraw.run(life)
   }
 
   newest(id: string): Life | null {
-    return this.#one(() => this.#statements.newest.get(id))
+    return this.#connection.read(() => {
+      const known = this.#recent.get(id)
+      if (known !== undefined) return known
+      const row = this.#statements.newest.get(id)
+      if (row === undefined) return null
+      const life = fromRow(row)
+      this.#recent.keep(id, life)
+      return life
+    })
+  }
+
+  /** Rows were taken away past this table. */
+  forget(): void {
+    this.#recent.clear()
   }
 
   /** Of any state; the newest, should two lives carry it. */

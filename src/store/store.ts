@@ -68,7 +68,12 @@ export function createStore(path: string, options: StoreOptions = {}): SqliteSto
     newestOf: (runtimeId, limit) => events.newestOf(runtimeId, limit),
     keepTail: (life, run, bytes) => tails.keepTail(life, run, bytes),
     tail: life => tails.tail(life),
-    prune: limits => maintenance.prune(limits),
+    prune(limits) {
+      const pruned = maintenance.prune(limits)
+      if (pruned.rows > 0) runtimes.forget()
+      if (pruned.events > 0) events.forget()
+      return pruned
+    },
     writable: () => maintenance.writable(),
     metrics: () => ({ ...fileSizes(opened.path), lastCommitMs: committer.lastCommitMs }),
     close() {
