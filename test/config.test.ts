@@ -172,3 +172,15 @@ test('U4: what counts as loopback', () => {
   for (const host of ['0.0.0.0', '::', '10.0.0.1', 'localhost.evil.test', '127.evil.test', '1127.0.0.1', ''])
     assert.ok(!isLoopback(host), host)
 })
+
+test('A2: any runtime name but the legal ones ends the start and lists them; never a silent fallback', () => {
+  for (const name of ['RUNTIMES', 'CONTAINER_RUNTIME']) {
+    for (const value of ['nomad', 'k8s-', 'kube', 'docker.io', 'K9S']) {
+      assert.throws(
+        () => loadConfig({ [name]: value }),
+        /k8s, k3s, docker \(or kubernetes, which is k8s\)/,
+        `${name}=${value}`,
+      )
+    }
+  }
+})

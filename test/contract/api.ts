@@ -284,7 +284,7 @@ export function apiCases(test: Register): void {
     assert.equal(await monitored(), false)
   })
 
-  test('A11, P10: with rights in two namespaces alone everything works there, and nothing else is asked for', async w => {
+  test('A11, T4: with rights in two namespaces alone everything works there, and nothing else is asked for', async w => {
     const { kubeconfig, namespaces } = await w.stage.environment.restricted(w.t)
     const env = { NAMESPACES: namespaces.join(','), INSTANCE: w.name('least') }
     const daemon = await startDaemon(w.t, { kubeconfig, env })

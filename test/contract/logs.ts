@@ -44,7 +44,7 @@ export function logCases(test: Register): void {
     assert.notEqual((await w.logs(fresh.id, '?previous=true')).status, 200)
   })
 
-  test('L4, B-101: after its end the log of a Job; once it is gone the kept tail, also when deleted', async w => {
+  test('L4, B-101, B-102: after its end the log of a Job; once it is gone the kept tail, also when deleted', async w => {
     const made = await w.job('echo hello; exit 3')
     await w.state(made.id, 'failed')
     assert.equal((await w.logs(made.id)).body, 'hello\n')

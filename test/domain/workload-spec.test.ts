@@ -385,3 +385,17 @@ test('C10: one text for one body, key order aside', () => {
     }),
   )
 })
+
+test('D13: a constraint that cannot be read refuses the spec, beside one that can; no rule is lost to a typo', () => {
+  const legal = { type: 'node', key: 'disk', operator: 'In', values: ['ssd'] }
+  const typos = [
+    { ...legal, operator: 'Inn' },
+    { ...legal, type: 'nodes' },
+    { ...legal, values: [] },
+    { ...legal, key: ' ' },
+  ]
+  for (const typo of typos) {
+    const error = refusalOf('REQUEST_INVALID', () => specOf({ schedulingConstraints: [legal, typo] }))
+    assert.match(error.errors[0]?.path ?? '', /^\/schedulingConstraints\/1/)
+  }
+})

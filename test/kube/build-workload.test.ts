@@ -81,7 +81,7 @@ test('C4, C7, D16: the smallest Job, whole', () => {
   })
 })
 
-test('D1–D15, B-88, B-89: a Job with every field set, whole', () => {
+test('D1, D2, D3, D5, D7, D8, D10, D11, D12, D14, D15, B-88, B-89: a Job with every field set, whole', () => {
   const spec = specOf({
     runtime: 'k3s',
     namespace: 'ai',

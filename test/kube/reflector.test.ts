@@ -162,7 +162,7 @@ test('B-8: a balancer that properly ends idle watches costs no growing delay', a
   assert.equal(fake.count(isList), 1)
 })
 
-test('F-6: bookmarks carry a quiet collection over a compaction without a list', async t => {
+test('F-6, B-7: bookmarks carry a quiet collection over a compaction without a list', async t => {
   const fake = await FakeCollection.start(t)
   fake.put('a')
   const { informer, told } = watching(t, fake)
