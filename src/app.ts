@@ -30,6 +30,7 @@ import type { Backend, CallObserver, Clock } from './service/ports.ts'
 import { Reconciler } from './service/reconciler.ts'
 import { ChangeSignals, Recorder } from './service/recorder.ts'
 import { Resync } from './service/resync.ts'
+import { Rewind } from './service/rewind.ts'
 import { RuntimeReader } from './service/runtime-reader.ts'
 import { RuntimeVerbs } from './service/runtime-verbs.ts'
 import { Runtimes } from './service/runtimes.ts'
@@ -138,7 +139,7 @@ function compose(options: AppOptions) {
     configured: { runtimes: config.RUNTIMES, namespaces: config.NAMESPACES },
   })
   const onCall = observeCalls(metrics.registry)
-  const all = config.RUNTIMES.map(name => createBackend(name, options, { clock, onCall }))
+  const all = config.RUNTIMES.map(name => createBackend(name, options, { clock, onCall, rewind: () => rewind }))
   const backends = new Backends(all, config.CONTAINER_RUNTIME, config.NAMESPACES)
   const recorder = new Recorder(store)
   const newNonce = (): string => randomBytes(16).toString('hex')
@@ -160,6 +161,7 @@ function compose(options: AppOptions) {
     again: (key, ms) => queue.addAfter(key, ms),
     aside: wait => queue.aside(wait),
   })
+  const rewind = new Rewind({ table: store, recorder, queue, log: logger })
   const takeUp = new TakeUp({
     table: store,
     backends,
@@ -233,7 +235,7 @@ const createDefaults = (config: Config) => ({
 function createBackend(
   name: RuntimeName,
   options: AppOptions,
-  { clock, onCall }: { clock: Clock; onCall: CallObserver },
+  { clock, onCall, rewind }: { clock: Clock; onCall: CallObserver; rewind: () => Rewind },
 ): Backend {
   const { config, logger } = options
   if (name === 'docker') {
@@ -252,6 +254,10 @@ function createBackend(
     podSecurity: config.POD_SECURITY,
     imagePullSecrets: config.IMAGE_PULL_SECRETS,
     serviceAccountName: config.SERVICE_ACCOUNT_NAME,
+    rewind: {
+      newestKnown: (kind, namespace) => rewind().newestKnown(name, kind, namespace),
+      onRewind: (kind, namespace) => void rewind().forget(name, kind, namespace),
+    },
     profile: options.reflectorProfile ?? profile,
     transport: { onAttempt: (method, outcome, seconds) => onCall(method, String(outcome), seconds) },
     clock,

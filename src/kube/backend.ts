@@ -4,7 +4,7 @@ import type { Backend, Clock, Log } from '../service/ports.ts'
 import { type BuildOptions, renderObjects, serviceNameOf } from './build-workload.ts'
 import { ChangeHub } from './change-hub.ts'
 import { KubeClient } from './client.ts'
-import { Informers } from './informers.ts'
+import { Informers, type RewindOptions } from './informers.ts'
 import { KubeInventory } from './inventory.ts'
 import type { ClusterAccess } from './kube-config.ts'
 import { LastSeenMemory } from './last-seen.ts'
@@ -29,6 +29,7 @@ export interface KubeBackendOptions extends Omit<BuildOptions, 'instance'> {
   /** productionProfile(KUBE_TIMEOUT_SECONDS, WATCH_TIMEOUT_SECONDS), both in ms. */
   readonly profile: ReflectorProfile
   readonly transport?: Partial<TransportOptions>
+  readonly rewind?: RewindOptions
   readonly clock: Clock
   readonly log: Log
 }
@@ -40,8 +41,15 @@ export function createKubeBackend(options: KubeBackendOptions): Backend {
   const build: BuildOptions = pickBuild(options)
   const client = new KubeClient(transport)
   const hub = new ChangeHub(clock)
-  const informers = new Informers({ transport, namespaces, profile, clock, log })
   const memory = new LastSeenMemory(() => clock.now())
+  const rewind: RewindOptions = {
+    newestKnown: (kind, namespace) => options.rewind?.newestKnown(kind, namespace) ?? null,
+    onRewind(kind, namespace) {
+      memory.forget()
+      options.rewind?.onRewind(kind, namespace)
+    },
+  }
+  const informers = new Informers({ transport, namespaces, profile, clock, log, rewind })
   const ownership = new Ownership({
     client,
     clock,

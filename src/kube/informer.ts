@@ -35,6 +35,9 @@ export interface InformerOptions<K extends keyof Records> {
   readonly profile: ReflectorProfile
   readonly log: Log
   readonly clock?: Clock
+  readonly newestKnown?: () => string | null
+  /** The collection went back in time, and the cache with it: versions noted before are of no use any more. */
+  readonly onRewind?: () => void
 }
 
 export interface InformerCounters extends ReflectorCounters {
@@ -161,6 +164,7 @@ export class Informer<K extends keyof Records> {
       },
       end: async () => {
         this.#sweep()
+        if (this.#rewound) this.#options.onRewind?.()
         if (!this.#hasSynced) await this.#announce()
       },
       apply: object => this.#apply(object, 'watch'),

@@ -15,6 +15,15 @@ export interface InformersOptions {
   readonly profile: ReflectorProfile
   readonly clock: Pick<Clock, 'now'>
   readonly log: Log
+  readonly rewind: RewindOptions
+}
+
+/** A cluster restored from a backup: its versions begin again below those that were noted (kube-client.md §6.3). */
+export interface RewindOptions {
+  /** Newest version noted of workloads of this kind; null = none. Asked once, at the start. */
+  newestKnown(kind: Kind, namespace: string | null): string | null
+  /** The cluster insists, and is believed: what was noted of this kind there is newer than what will come. */
+  onRewind(kind: Kind, namespace: string | null): void
 }
 
 interface OfNamespace {
@@ -138,12 +147,22 @@ export class Informers {
   }
 
   #make(namespace: string | null): OfNamespace {
-    const { transport, profile, log } = this.#options
+    const { transport, profile, log, rewind } = this.#options
     const common = { transport, profile, log, namespace, labelSelector: LABEL_WORKLOAD }
+    const rewinding = (kind: Kind) => ({
+      newestKnown: () => rewind.newestKnown(kind, namespace),
+      onRewind: () => rewind.onRewind(kind, namespace),
+    })
+    const indexes = { [BY_WORKLOAD]: workloadKeyOf }
     return {
-      Deployment: new Informer({ ...common, kind: 'Deployment', transform: TRIM.Deployment }),
-      Job: new Informer({ ...common, kind: 'Job', transform: TRIM.Job }),
-      Pod: new Informer({ ...common, kind: 'Pod', transform: TRIM.Pod, indexes: { [BY_WORKLOAD]: workloadKeyOf } }),
+      Deployment: new Informer({
+        ...common,
+        ...rewinding('deployment'),
+        kind: 'Deployment',
+        transform: TRIM.Deployment,
+      }),
+      Job: new Informer({ ...common, ...rewinding('job'), kind: 'Job', transform: TRIM.Job }),
+      Pod: new Informer({ ...common, ...rewinding('pod'), kind: 'Pod', transform: TRIM.Pod, indexes }),
     }
   }
 }

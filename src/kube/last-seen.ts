@@ -59,6 +59,12 @@ export class LastSeenMemory {
     return this.#objects.get(uid) ?? null
   }
 
+  /** After the cluster went back in time: what is gone may be there again. */
+  forget(): void {
+    this.#objects.clear()
+    this.#pods.clear()
+  }
+
   #keep<T extends { at: number }>(all: Map<string, T>, uid: string, value: T): void {
     all.delete(uid)
     all.set(uid, value)

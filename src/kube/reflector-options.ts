@@ -40,6 +40,8 @@ export interface ReflectorOptions {
   readonly profile: ReflectorProfile
   readonly log: Log
   readonly clock?: Clock
+  /** Newest version known of this collection from before, asked at the start: an older list is doubted. null = none. */
+  readonly newestKnown?: () => string | null
 }
 
 export interface ReflectorCounters {

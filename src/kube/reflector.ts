@@ -67,6 +67,7 @@ export class Reflector {
     if (this.#controller && !this.#controller.signal.aborted) return
     const controller = new AbortController()
     this.#controller = controller
+    this.#highest ??= this.#options.newestKnown?.() ?? null
     this.#loop = this.#loop.then(() => this.#run(controller.signal))
   }
 

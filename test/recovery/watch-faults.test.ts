@@ -244,6 +244,38 @@ test('P4, P6: a cluster restored from a backup is believed, and followed', async
   assert.deepEqual(await storyOf(daemon, job('ends')), ['Started 1 -', 'Exited 1 -'])
 })
 
+for (const moment of ['while we watch', 'while we are down'] as const) {
+  test(`P4, P6: restored from a backup ${moment}: rows written since are not deaf to the older versions`, async t => {
+    const stage = await stageOf(t, { profile: brisk })
+    const { sandbox } = stage
+    for (const name of ['was-up', 'was-at-0']) {
+      assert.equal((await create(stage.daemon, { name })).status, 201)
+      await inState(stage.daemon, deployment(name), 'running')
+    }
+    assert.equal((await verb(stage.daemon, deployment('was-at-0'), 'stop')).status, 202)
+    await inState(stage.daemon, deployment('was-at-0'), 'stopped')
+    const backup = sandbox.store.version
+    assert.equal((await verb(stage.daemon, deployment('was-up'), 'stop')).status, 202)
+    assert.equal((await verb(stage.daemon, deployment('was-at-0'), 'start')).status, 202)
+    await inState(stage.daemon, deployment('was-up'), 'stopped')
+    await inState(stage.daemon, deployment('was-at-0'), 'running')
+    if (moment === 'while we are down') await stage.daemon.stop()
+    sandbox.faults.travelBack(backup)
+    const daemon = moment === 'while we are down' ? await stage.restart() : stage.daemon
+    await inState(daemon, deployment('was-up'), 'running', 2 * BOUND_SECONDS)
+    await inState(daemon, deployment('was-at-0'), 'stopped', 2 * BOUND_SECONDS)
+    await daemon.ready()
+    assert.deepEqual(await storyOf(daemon, deployment('was-up')), [
+      'Started 1 -',
+      'Exited 1 StoppedByRequest',
+      'Started 2 -',
+    ])
+    assert.equal((await storyOf(daemon, deployment('was-at-0'))).at(-1), 'Exited 2 ScaledToZero')
+    assert.equal((await verb(daemon, deployment('was-up'), 'stop')).status, 202)
+    await inState(daemon, deployment('was-up'), 'stopped', BOUND_SECONDS)
+  })
+}
+
 test('B-19: deleted between the list and the watch: it is told', async t => {
   const stage = await stageOf(t, { profile: brisk })
   assert.equal((await create(stage.daemon, { kind: 'job', name: 'j' })).status, 201)
