@@ -46,16 +46,16 @@ export class Adoption implements AdoptionApi {
    */
   async start(runtime: RuntimeName): Promise<void> {
     const { log, clock } = this.#options
-    const before = this.#enqueue(runtime)
-    await this.#options.queue.whenIdle()
+    const before = this.#rows(runtime)
+    await Promise.all(before.map(({ key }) => this.#options.queue.addAndWait(key)))
     const { adopted, vanished } = this.#sort(before)
     this.#last.set(runtime, { at: clock.now(), adopted, vanished })
     if (this.#options.adoptOrphans) await this.#adoptAll(runtime)
     log.info({ runtime, adopted: adopted.length, vanished: vanished.length }, 'rows are taken up again')
   }
 
-  #enqueue(runtime: RuntimeName): Before[] {
-    const { table, queue, log, backends } = this.#options
+  #rows(runtime: RuntimeName): Before[] {
+    const { table, log, backends } = this.#options
     const before: Before[] = []
     const broken = (id: string, error: unknown): void =>
       log.error({ runtimeId: id, err: error }, 'cannot read this row, it is left aside; repair or remove it')
@@ -63,7 +63,6 @@ export class Adoption implements AdoptionApi {
       if (life.id.runtime !== runtime || !backends.serves(life.id)) continue
       const key = formatRuntimeId(life.id)
       before.push({ key, life: life.life, monitored: isMonitored(life) })
-      queue.add(key)
     }
     return before
   }

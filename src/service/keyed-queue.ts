@@ -24,6 +24,8 @@ export class KeyedQueue {
   readonly #waiting = new Map<string, boolean>()
   readonly #busy = new Map<string, Promise<void>>()
   readonly #timers = new Map<string, () => void>()
+  /** Who waits for the next time that a key is worked. */
+  readonly #awaited = new Map<string, Array<() => void>>()
   #working = 0
   #aside = 0
   #pumping = false
@@ -40,6 +42,15 @@ export class KeyedQueue {
     this.#cancelTimer(key)
     this.#waiting.set(key, fresh || this.#waiting.get(key) === true)
     this.#schedule()
+  }
+
+  /** Works the key soon; resolves when that was tried once, well or not, or the queue was closed. */
+  async addAndWait(key: string): Promise<void> {
+    if (this.#closed) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#awaited.set(key, [...(this.#awaited.get(key) ?? []), resolve])
+    this.add(key)
+    await promise
   }
 
   /** Works the key at a later time, unless it is worked before. One timer a key: the sooner of two wins. */
@@ -96,6 +107,7 @@ export class KeyedQueue {
     this.#waiting.clear()
     for (const cancel of this.#timers.values()) cancel()
     this.#timers.clear()
+    for (const key of this.#awaited.keys()) this.#tell(this.#takeAwaited(key))
     await Promise.all(this.#busy.values())
   }
 
@@ -127,16 +139,28 @@ export class KeyedQueue {
       if (this.#busy.has(key)) continue
       this.#waiting.delete(key)
       this.#working++
+      const awaiting = this.#takeAwaited(key)
       this.#hold(
         key,
         this.#reconcile(key, fresh).finally(() => {
           this.#working--
+          this.#tell(awaiting)
         }),
       )
     }
     if (this.#waiting.size === 0 && this.#busy.size === 0) {
       for (const resolve of this.#idle.splice(0)) resolve()
     }
+  }
+
+  #takeAwaited(key: string): ReadonlyArray<() => void> {
+    const awaiting = this.#awaited.get(key) ?? []
+    this.#awaited.delete(key)
+    return awaiting
+  }
+
+  #tell(awaiting: ReadonlyArray<() => void>): void {
+    for (const resolve of awaiting) resolve()
   }
 
   async #reconcile(key: string, fresh: boolean): Promise<void> {

@@ -74,6 +74,29 @@ test('F-23, K3, K8, A12: a restart with 1,000 live rows: lists only, nothing tol
 const problems = (lines: readonly { level: string | number }[]) =>
   lines.filter(({ level }) => ['warn', 'error', 'fatal'].includes(String(level)) || Number(level) >= 40)
 
+test('K3, F-23: ready in time also while callers never let the daemon rest', async t => {
+  const stage = await stageOf(t)
+  await make(
+    stage,
+    ['a', 'b', 'c'].map(name => ({ kind: 'job', name }) as const),
+  )
+  stage.sandbox.faults.fail({ verb: 'create' }, { slowMs: 40 })
+  const daemon = await stage.restart()
+  const stop = new AbortController()
+  const callers = Array.from({ length: 12 }, async (_, caller) => {
+    for (let n = 0; !stop.signal.aborted; n++) await create(daemon, { kind: 'job', name: `load-${caller}-${n}` })
+  })
+  const ready = await daemon.ready(6).catch(error => error)
+  stop.abort()
+  await Promise.all(callers)
+  assert.equal(ready, undefined)
+  const { body } = await daemon.api('GET', '/v1/adoption')
+  assert.deepEqual(
+    body.adopted.filter((id: string) => !id.includes('load')),
+    [job('a'), job('b'), job('c')],
+  )
+})
+
 test('F-24, F-8, J6, K4, K6, K8, B-109: what happened while we were down', async t => {
   const stage = await stageOf(t)
   const { sandbox, daemon } = stage
