@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module'
 import closeWithGrace from 'close-with-grace'
 import { createApp } from './app.ts'
 import { ConfigError, loadConfig } from './config.ts'
@@ -32,6 +33,8 @@ async function main(): Promise<void> {
   })
   const { url } = await app.start()
   logger.info({ url }, 'listening')
+  // With NODE_COMPILE_CACHE, as `npm start` sets it: kept for the next start whatever becomes of this process.
+  flushCompileCache()
 }
 
 main().catch(giveUp)

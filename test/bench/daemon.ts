@@ -24,10 +24,13 @@ export interface BenchDaemonOptions {
 
 const ROOT = join(import.meta.dirname, '../..')
 
-/** As `npm start` has it, flags included. */
-export function startArguments(): string[] {
+/** `npm start`, taken apart: settings before the program, what is behind it. */
+export function startCommand(): { readonly env: Readonly<Record<string, string>>; readonly args: readonly string[] } {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: { start: string } }
-  return scripts.start.split(' ').slice(1)
+  const words = scripts.start.split(' ')
+  const program = words.indexOf('node')
+  const env = Object.fromEntries(words.slice(0, program).map(word => word.split('=') as [string, string]))
+  return { env, args: words.slice(program + 1) }
 }
 
 /** The daemon as it is run, in a process of its own, its log in a file. Killed with the scope. */
@@ -37,7 +40,8 @@ export async function spawnDaemon(
 ): Promise<BenchDaemon> {
   const log = join(temporaryFolder(t), 'daemon.log')
   const output = openSync(log, 'a')
-  const child = spawn(process.execPath, startArguments(), {
+  const { args, env: settings } = startCommand()
+  const child = spawn(process.execPath, args, {
     cwd: ROOT,
     env: {
       PATH: process.env.PATH,
@@ -45,6 +49,7 @@ export async function spawnDaemon(
       PORT: '0',
       KUBECONFIG: kubeconfig,
       DATABASE_PATH: database,
+      ...settings,
       ...env,
     },
     stdio: ['ignore', output, output],

@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { startArguments } from './daemon.ts'
+import { startCommand } from './daemon.ts'
 import { startApi } from './fake-api.ts'
 import type { Bench, Figure } from './figures.ts'
 import { scoped } from './scope.ts'
@@ -72,7 +72,7 @@ const path = (name: string): string => fileURLToPath(new URL(name, import.meta.u
 async function run(side: Side, count: number, events: number): Promise<Figures> {
   return await scoped(async t => {
     const api = await startApi(t, count)
-    const flags = startArguments().filter(argument => argument.startsWith('--'))
+    const flags = startCommand().args.filter(argument => argument.startsWith('--'))
     const client = fork(path('informer-client.ts'), [side, api.url, String(events)], { execArgv: flags })
     t.after(() => void (client.connected && client.disconnect()))
     const failed = once(client, 'exit').then(([code]) => {
