@@ -16,16 +16,28 @@ export interface EventFormat {
 export const SSE: EventFormat = {
   contentType: 'text/event-stream; charset=utf-8',
   heartbeat: ':\n\n',
-  write(epoch, event) {
+  write: writtenOnce((epoch, event) => {
     const shown = toEvent(epoch, event)
     return `id: ${shown.id}\nevent: ${shown.type}\ndata: ${JSON.stringify(shown)}\n\n`
-  },
+  }),
 }
 
 export const NDJSON: EventFormat = {
   contentType: 'application/x-ndjson; charset=utf-8',
   heartbeat: '\n',
-  write: (epoch, event) => `${JSON.stringify(toEvent(epoch, event))}\n`,
+  write: writtenOnce((epoch, event) => `${JSON.stringify(toEvent(epoch, event))}\n`),
+}
+
+/** All live readers are given the same event: it is written out for the first of them. There is one epoch a process. */
+function writtenOnce(write: EventFormat['write']): EventFormat['write'] {
+  const texts = new WeakMap<RuntimeEvent, string>()
+  return (epoch, event) => {
+    const known = texts.get(event)
+    if (known !== undefined) return known
+    const text = write(epoch, event)
+    texts.set(event, text)
+    return text
+  }
 }
 
 /** ndjson only for who names it and not event-stream; everyone else gets SSE, whatever they accept (openapi.md R10). */

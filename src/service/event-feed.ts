@@ -13,9 +13,14 @@ export interface EventFeedOptions {
   readonly table: EventTable & Pick<RuntimeTable, 'newest'>
   readonly backends: Pick<Backends, 'get'>
   readonly clock: Clock
-  /** Readers are woken at most this often, so that a burst is handed out in batches. */
+  /** Readers are woken at most this often, so that a burst is handed out in batches; many of them less often. */
   readonly wakeEveryMs?: number
 }
+
+/** Waking costs the same for one event as for many: 500 readers are woken each 60 ms, and none waits longer than 100 ms. */
+const WAKE_EVERY_MS = 10
+const WAKE_MS_A_READER = 0.1
+const WAKE_LATEST_MS = 100
 
 /** Newest events kept in memory, so that live readers do not each ask the database. */
 const RECENT = 4096
@@ -165,7 +170,9 @@ export class EventFeed implements EventApi {
   #wakeSoon(): void {
     if (this.#wakeDue || this.#waiting.size === 0) return
     this.#wakeDue = true
-    this.#options.clock.after(this.#options.wakeEveryMs ?? 10, () => {
+    const { wakeEveryMs = WAKE_EVERY_MS } = this.#options
+    const ms = Math.min(WAKE_LATEST_MS, wakeEveryMs + Math.floor(this.#waiting.size * WAKE_MS_A_READER))
+    this.#options.clock.after(ms, () => {
       this.#wakeDue = false
       this.#wakeAll()
     })

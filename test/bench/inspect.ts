@@ -5,6 +5,8 @@ import { startWorld } from './world.ts'
 
 const CONNECTIONS = 16
 const RUNTIMES = 1000
+/** Until what is hot is compiled. */
+const WARM_UP_SECONDS = 4
 
 /** GET of single runtimes over kept-alive connections, the daemon on one core and the load on another, beside bare Fastify. */
 export const benchInspect: Bench = async ({ small }) =>
@@ -16,7 +18,7 @@ export const benchInspect: Bench = async ({ small }) =>
     const bare = await startChild(t, 'bare-server.ts', { args: [body], core: 0 })
     const load = await startChild(t, 'load-client.ts', { core: 1 })
     const measure = async (pid: number, url: string) => {
-      await load.ask('run', { url, paths, connections: CONNECTIONS, seconds: 1 })
+      await load.ask('run', { url, paths, connections: CONNECTIONS, seconds: WARM_UP_SECONDS })
       const before = cpuSeconds(pid)
       const figures = await load.ask('run', { url, paths, connections: CONNECTIONS, seconds })
       return { ...figures, perCpuSecond: figures.count / (cpuSeconds(pid) - before) }

@@ -10,6 +10,8 @@ import { startWorld } from './world.ts'
 const RATE = 200
 const READERS = 500
 const NEVER = 50
+/** Events before the figures are taken. */
+const WARM_UP = 400
 /** Until what a socket's buffers take of its own accord is full and the limit of unsent events is passed. */
 const BURST_RATE = 1500
 const CUT = 'runtimed_event_streams_cut_total'
@@ -20,17 +22,18 @@ export const benchReaders: Bench = async ({ small }) =>
     const seconds = small ? 3 : 8
     const step = RATE * seconds
     const burst = 16_000
-    const { api, daemon } = await startWorld(t, { count: 2 * step + burst, state: 'starting' })
+    const { api, daemon } = await startWorld(t, { count: WARM_UP + 2 * step + burst, state: 'starting' })
     const feed = await startChild(t, 'feed-client.ts')
     const slow = await startChild(t, 'feed-client.ts')
     await feed.ask('read', { url: daemon.url, readers: READERS })
-    const alone = await follow({ api, daemon, feed }, 0, step)
+    await follow({ api, daemon, feed }, 0, WARM_UP)
+    const alone = await follow({ api, daemon, feed }, WARM_UP, WARM_UP + step)
     await slow.ask('neverRead', { url: daemon.url, readers: NEVER })
-    const together = await follow({ api, daemon, feed }, step, 2 * step)
+    const together = await follow({ api, daemon, feed }, WARM_UP + step, WARM_UP + 2 * step)
     await feed.ask('leave')
     const { cut, kept } = await burstOf(
       { api, daemon },
-      { from: 2 * step, burst },
+      { from: WARM_UP + 2 * step, burst },
       await startChild(t, 'feed-client.ts'),
     )
     return [
