@@ -20,7 +20,7 @@ const Database = createRequire(import.meta.url)('better-sqlite3')
  * seed sends the same calls and waits the same times; what the machine makes of them differs. `SIGKILLS=60` is the whole
  * measure (F-21); the suite runs a few of them.
  */
-const KILLS = Number(process.env.SIGKILLS ?? 6)
+const KILLS = Number(process.env.SIGKILLS ?? 4)
 const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000)
 const CALLERS = 6
 const NAMES = 8

@@ -207,7 +207,7 @@ const faultsOnTheWatch: [string, Inject][] = [
   ],
 ]
 
-suite('P4: whatever breaks the watch, in the end the rows are the cluster', { concurrency: 4 }, () => {
+suite('P4: whatever breaks the watch, in the end the rows are the cluster', { concurrency: 6 }, () => {
   for (const [name, inject] of faultsOnTheWatch) {
     test(name, async t => {
       const profile = name.startsWith('B-3') ? { ...brisk, relistMs: 1_500 } : brisk
@@ -221,131 +221,133 @@ suite('P4: whatever breaks the watch, in the end the rows are the cluster', { co
   }
 })
 
-test('P4, P6: a cluster restored from a backup is believed, and followed', async t => {
-  const { sandbox, daemon } = await stageOf(t, { profile: brisk })
-  for (const name of ['old', 'ends']) {
-    assert.equal((await create(daemon, { kind: 'job', name })).status, 201)
-    await inState(daemon, job(name), 'running')
-  }
-  const backup = sandbox.store.version
-  assert.equal((await create(daemon, { kind: 'job', name: 'young' })).status, 201)
-  await inState(daemon, job('young'), 'running')
-  sandbox.registry.update('jobs', 'default', 'old', draft => {
-    draft.metadata.annotations = { ...draft.metadata.annotations, touched: 'after the backup' }
-  })
-  sandbox.faults.travelBack(backup)
-  await isGone(daemon, job('young'))
-  assert.deepEqual(await storyOf(daemon, job('young')), ['Started 1 -', 'Deleted 1 NotFound'])
-  endPod(sandbox, 'ends', 0)
-  await inState(daemon, job('ends'), 'stopped', BOUND_SECONDS)
-  assert.equal((await verb(daemon, job('old'), 'stop')).status, 202)
-  await inState(daemon, job('old'), 'stopped', BOUND_SECONDS)
-  assert.deepEqual(await storyOf(daemon, job('old')), ['Started 1 -', 'Exited 1 StoppedByRequest'])
-  assert.deepEqual(await storyOf(daemon, job('ends')), ['Started 1 -', 'Exited 1 -'])
-})
-
-for (const moment of ['while we watch', 'while we are down'] as const) {
-  test(`P4, P6: restored from a backup ${moment}: rows written since are not deaf to the older versions`, async t => {
-    const stage = await stageOf(t, { profile: brisk })
-    const { sandbox } = stage
-    for (const name of ['was-up', 'was-at-0']) {
-      assert.equal((await create(stage.daemon, { name })).status, 201)
-      await inState(stage.daemon, deployment(name), 'running')
+suite('what else happens to a line', { concurrency: true }, () => {
+  test('P4, P6: a cluster restored from a backup is believed, and followed', async t => {
+    const { sandbox, daemon } = await stageOf(t, { profile: brisk })
+    for (const name of ['old', 'ends']) {
+      assert.equal((await create(daemon, { kind: 'job', name })).status, 201)
+      await inState(daemon, job(name), 'running')
     }
-    assert.equal((await verb(stage.daemon, deployment('was-at-0'), 'stop')).status, 202)
-    await inState(stage.daemon, deployment('was-at-0'), 'stopped')
     const backup = sandbox.store.version
-    assert.equal((await verb(stage.daemon, deployment('was-up'), 'stop')).status, 202)
-    assert.equal((await verb(stage.daemon, deployment('was-at-0'), 'start')).status, 202)
-    await inState(stage.daemon, deployment('was-up'), 'stopped')
-    await inState(stage.daemon, deployment('was-at-0'), 'running')
-    if (moment === 'while we are down') await stage.daemon.stop()
+    assert.equal((await create(daemon, { kind: 'job', name: 'young' })).status, 201)
+    await inState(daemon, job('young'), 'running')
+    sandbox.registry.update('jobs', 'default', 'old', draft => {
+      draft.metadata.annotations = { ...draft.metadata.annotations, touched: 'after the backup' }
+    })
     sandbox.faults.travelBack(backup)
-    const daemon = moment === 'while we are down' ? await stage.restart() : stage.daemon
-    await inState(daemon, deployment('was-up'), 'running', 2 * BOUND_SECONDS)
-    await inState(daemon, deployment('was-at-0'), 'stopped', 2 * BOUND_SECONDS)
-    await daemon.ready()
-    assert.deepEqual(await storyOf(daemon, deployment('was-up')), [
-      'Started 1 -',
-      'Exited 1 StoppedByRequest',
-      'Started 2 -',
-    ])
-    assert.equal((await storyOf(daemon, deployment('was-at-0'))).at(-1), 'Exited 2 ScaledToZero')
-    assert.equal((await verb(daemon, deployment('was-up'), 'stop')).status, 202)
-    await inState(daemon, deployment('was-up'), 'stopped', BOUND_SECONDS)
+    await isGone(daemon, job('young'))
+    assert.deepEqual(await storyOf(daemon, job('young')), ['Started 1 -', 'Deleted 1 NotFound'])
+    endPod(sandbox, 'ends', 0)
+    await inState(daemon, job('ends'), 'stopped', BOUND_SECONDS)
+    assert.equal((await verb(daemon, job('old'), 'stop')).status, 202)
+    await inState(daemon, job('old'), 'stopped', BOUND_SECONDS)
+    assert.deepEqual(await storyOf(daemon, job('old')), ['Started 1 -', 'Exited 1 StoppedByRequest'])
+    assert.deepEqual(await storyOf(daemon, job('ends')), ['Started 1 -', 'Exited 1 -'])
   })
-}
 
-test('B-19: deleted between the list and the watch: it is told', async t => {
-  const stage = await stageOf(t, { profile: brisk })
-  assert.equal((await create(stage.daemon, { kind: 'job', name: 'j' })).status, 201)
-  await inState(stage.daemon, job('j'), 'running')
-  await stage.daemon.stop()
-  const { faults, registry } = stage.sandbox
-  const fault = faults.fail(watches, { slowMs: 400 })
-  const daemon = await stage.restart()
-  await poll(
-    () => fault.hits,
-    hits => hits === 3,
-  )
-  registry.delete('jobs', 'default', 'j', { propagationPolicy: 'Background' })
-  await isGone(daemon, job('j'))
-  assert.deepEqual(await storyOf(daemon, job('j')), ['Started 1 -', 'Deleted 1 NotFound'])
-})
-
-test('B-1, B-2, B-61: the line goes dead without a word: red in time, nothing harmed, told after, calls end in time', async t => {
-  const sandbox = await startSandbox({ kubelet: 'instant', timing: { ...TEST_TIMING, bookmarkMs: 200 } })
-  t.after(() => sandbox.close())
-  const proxy = await startProxy(t, sandbox.port)
-  const kubeconfig = kubeconfigFile(t, sandbox.kubeconfig().replace(String(sandbox.port), String(proxy.port)))
-  const profile = { ...testProfile, callDeadlineMs: 1_000, watchMs: 1_000, idleMs: 800 }
-  const daemon = await startDaemon(t, { kubeconfig, profile })
-  await daemon.ready()
-  for (const name of ['stays', 'ends']) {
-    assert.equal((await create(daemon, { kind: 'job', name })).status, 201)
-    await inState(daemon, job(name), 'running')
+  for (const moment of ['while we watch', 'while we are down'] as const) {
+    test(`P4, P6: restored from a backup ${moment}: rows written since are not deaf to the older versions`, async t => {
+      const stage = await stageOf(t, { profile: brisk })
+      const { sandbox } = stage
+      for (const name of ['was-up', 'was-at-0']) {
+        assert.equal((await create(stage.daemon, { name })).status, 201)
+        await inState(stage.daemon, deployment(name), 'running')
+      }
+      assert.equal((await verb(stage.daemon, deployment('was-at-0'), 'stop')).status, 202)
+      await inState(stage.daemon, deployment('was-at-0'), 'stopped')
+      const backup = sandbox.store.version
+      assert.equal((await verb(stage.daemon, deployment('was-up'), 'stop')).status, 202)
+      assert.equal((await verb(stage.daemon, deployment('was-at-0'), 'start')).status, 202)
+      await inState(stage.daemon, deployment('was-up'), 'stopped')
+      await inState(stage.daemon, deployment('was-at-0'), 'running')
+      if (moment === 'while we are down') await stage.daemon.stop()
+      sandbox.faults.travelBack(backup)
+      const daemon = moment === 'while we are down' ? await stage.restart() : stage.daemon
+      await inState(daemon, deployment('was-up'), 'running', 2 * BOUND_SECONDS)
+      await inState(daemon, deployment('was-at-0'), 'stopped', 2 * BOUND_SECONDS)
+      await daemon.ready()
+      assert.deepEqual(await storyOf(daemon, deployment('was-up')), [
+        'Started 1 -',
+        'Exited 1 StoppedByRequest',
+        'Started 2 -',
+      ])
+      assert.equal((await storyOf(daemon, deployment('was-at-0'))).at(-1), 'Exited 2 ScaledToZero')
+      assert.equal((await verb(daemon, deployment('was-up'), 'stop')).status, 202)
+      await inState(daemon, deployment('was-up'), 'stopped', BOUND_SECONDS)
+    })
   }
-  proxy.blackhole()
-  endPod(sandbox, 'ends', 0)
-  const begun = performance.now()
-  const replies = await Promise.all([create(daemon, { name: 'new' }), verb(daemon, job('stays'), 'stop')])
-  assert.ok(performance.now() - begun < 2_500, 'a call beyond its deadline')
-  for (const { status } of replies) assert.ok(status === 503 || status === 504, `${status}`)
-  const { body } = await poll(
-    () => daemon.api('GET', '/readyz'),
-    ({ status }) => status === 503,
-    5,
-  )
-  assert.match(JSON.stringify(body.checks), /silent|heard|answer|reached/)
-  const shown = await daemon.waitFor(job('ends'), runtime => runtime?.stale === true, 5)
-  assert.equal(shown.state, 'running')
-  assert.equal((await daemon.api('GET', '/livez')).status, 200)
-  assert.ok(objectOf(sandbox, 'jobs', 'stays'), 'nothing was deleted')
-  await proxy.restore()
-  await inState(daemon, job('ends'), 'stopped', BOUND_SECONDS)
-  await daemon.ready(BOUND_SECONDS)
-  assert.deepEqual(await storyOf(daemon, job('ends')), ['Started 1 -', 'Exited 1 -'])
-  await inState(daemon, deployment('new'), 'running')
-})
 
-test('G7, H8, B-52: the controllers stand still: nothing is told before they did it', async t => {
-  const { sandbox, daemon } = await stageOf(t, { profile: brisk })
-  for (const name of ['stop', 'delete']) {
-    assert.equal((await create(daemon, { name })).status, 201)
-    await inState(daemon, deployment(name), 'running')
-  }
-  sandbox.faults.pauseControllers()
-  assert.equal((await create(daemon, { name: 'make' })).status, 201)
-  assert.equal((await verb(daemon, deployment('stop'), 'stop')).body.state, 'stopping')
-  assert.equal((await verb(daemon, deployment('delete'), 'delete')).body.state, 'deleting')
-  sandbox.faults.closeStreams('reset')
-  await sleep(300)
-  await daemon.app.queue.whenIdle()
-  const states = async (name: string) => (await daemon.api('GET', daemon.path(deployment(name)))).body.state
-  assert.deepEqual(await Promise.all(['make', 'stop', 'delete'].map(states)), ['creating', 'stopping', 'deleting'])
-  assert.equal((await daemon.events()).length, 2)
-  sandbox.faults.resumeControllers()
-  await inState(daemon, deployment('make'), 'running')
-  await inState(daemon, deployment('stop'), 'stopped')
-  await isGone(daemon, deployment('delete'))
+  test('B-19: deleted between the list and the watch: it is told', async t => {
+    const stage = await stageOf(t, { profile: brisk })
+    assert.equal((await create(stage.daemon, { kind: 'job', name: 'j' })).status, 201)
+    await inState(stage.daemon, job('j'), 'running')
+    await stage.daemon.stop()
+    const { faults, registry } = stage.sandbox
+    const fault = faults.fail(watches, { slowMs: 400 })
+    const daemon = await stage.restart()
+    await poll(
+      () => fault.hits,
+      hits => hits === 3,
+    )
+    registry.delete('jobs', 'default', 'j', { propagationPolicy: 'Background' })
+    await isGone(daemon, job('j'))
+    assert.deepEqual(await storyOf(daemon, job('j')), ['Started 1 -', 'Deleted 1 NotFound'])
+  })
+
+  test('B-1, B-2, B-61: the line goes dead without a word: red in time, nothing harmed, told after, calls end in time', async t => {
+    const sandbox = await startSandbox({ kubelet: 'instant', timing: { ...TEST_TIMING, bookmarkMs: 200 } })
+    t.after(() => sandbox.close())
+    const proxy = await startProxy(t, sandbox.port)
+    const kubeconfig = kubeconfigFile(t, sandbox.kubeconfig().replace(String(sandbox.port), String(proxy.port)))
+    const profile = { ...testProfile, callDeadlineMs: 1_000, watchMs: 1_000, idleMs: 800 }
+    const daemon = await startDaemon(t, { kubeconfig, profile })
+    await daemon.ready()
+    for (const name of ['stays', 'ends']) {
+      assert.equal((await create(daemon, { kind: 'job', name })).status, 201)
+      await inState(daemon, job(name), 'running')
+    }
+    proxy.blackhole()
+    endPod(sandbox, 'ends', 0)
+    const begun = performance.now()
+    const replies = await Promise.all([create(daemon, { name: 'new' }), verb(daemon, job('stays'), 'stop')])
+    assert.ok(performance.now() - begun < 2_500, 'a call beyond its deadline')
+    for (const { status } of replies) assert.ok(status === 503 || status === 504, `${status}`)
+    const { body } = await poll(
+      () => daemon.api('GET', '/readyz'),
+      ({ status }) => status === 503,
+      5,
+    )
+    assert.match(JSON.stringify(body.checks), /silent|heard|answer|reached/)
+    const shown = await daemon.waitFor(job('ends'), runtime => runtime?.stale === true, 5)
+    assert.equal(shown.state, 'running')
+    assert.equal((await daemon.api('GET', '/livez')).status, 200)
+    assert.ok(objectOf(sandbox, 'jobs', 'stays'), 'nothing was deleted')
+    await proxy.restore()
+    await inState(daemon, job('ends'), 'stopped', BOUND_SECONDS)
+    await daemon.ready(BOUND_SECONDS)
+    assert.deepEqual(await storyOf(daemon, job('ends')), ['Started 1 -', 'Exited 1 -'])
+    await inState(daemon, deployment('new'), 'running')
+  })
+
+  test('G7, H8, B-52: the controllers stand still: nothing is told before they did it', async t => {
+    const { sandbox, daemon } = await stageOf(t, { profile: brisk })
+    for (const name of ['stop', 'delete']) {
+      assert.equal((await create(daemon, { name })).status, 201)
+      await inState(daemon, deployment(name), 'running')
+    }
+    sandbox.faults.pauseControllers()
+    assert.equal((await create(daemon, { name: 'make' })).status, 201)
+    assert.equal((await verb(daemon, deployment('stop'), 'stop')).body.state, 'stopping')
+    assert.equal((await verb(daemon, deployment('delete'), 'delete')).body.state, 'deleting')
+    sandbox.faults.closeStreams('reset')
+    await sleep(300)
+    await daemon.app.queue.whenIdle()
+    const states = async (name: string) => (await daemon.api('GET', daemon.path(deployment(name)))).body.state
+    assert.deepEqual(await Promise.all(['make', 'stop', 'delete'].map(states)), ['creating', 'stopping', 'deleting'])
+    assert.equal((await daemon.events()).length, 2)
+    sandbox.faults.resumeControllers()
+    await inState(daemon, deployment('make'), 'running')
+    await inState(daemon, deployment('stop'), 'stopped')
+    await isGone(daemon, deployment('delete'))
+  })
 })
