@@ -118,8 +118,10 @@ export class RuntimeTable {
   #page(query: ListQuery): { lives: Life[]; next: string | null } {
     const lives: Life[] = []
     let after = query.after ?? ''
+    // One more than asked for tells whether there is a next page; a filter may need to look at many more.
+    const chunk = Math.min(CHUNK, query.limit + 1)
     for (let scanned = 0, parsed = 0; scanned < MAX_SCANNED && parsed < MAX_PARSED; scanned += CHUNK) {
-      const { rows, last } = this.#scan(query, after)
+      const { rows, last } = this.#scan(query, { after, chunk: scanned === 0 ? chunk : CHUNK })
       for (const [index, row] of rows.entries()) {
         const life = readable(row, () => {})
         if (life !== null && (query.accept?.(life) ?? true)) lives.push(life)
@@ -135,19 +137,22 @@ export class RuntimeTable {
   }
 
   /** The matching ones of the next rows; `last` is the ID of the last one looked at, null at the end of the table. */
-  #scan(query: ListQuery, after: string): { rows: LifeRow[]; last: string | null } {
+  #scan(
+    query: ListQuery,
+    { after, chunk }: { after: string; chunk: number },
+  ): { rows: LifeRow[]; last: string | null } {
     const deletedToo = query.states?.includes('deleted') ?? false
     const { scanAll, scanAlive, endOfAll, endOfAlive } = this.#statements
     const filters = {
       after,
-      chunk: CHUNK,
+      chunk,
       runtime: query.runtime ?? null,
       kind: query.kind ?? null,
       namespaces: query.namespaces === '*' ? null : JSON.stringify(query.namespaces),
       states: query.states === undefined ? null : JSON.stringify(query.states),
     }
     const rows = (deletedToo ? scanAll : scanAlive).all(filters)
-    const end = (deletedToo ? endOfAll : endOfAlive).get(after, CHUNK - 1)
+    const end = (deletedToo ? endOfAll : endOfAlive).get(after, chunk - 1)
     return { rows, last: end?.runtime_id ?? null }
   }
 }
