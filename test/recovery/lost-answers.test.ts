@@ -54,6 +54,61 @@ suite('a create whose answer is lost', { concurrency: true }, () => {
     })
   }
 
+  test('F-18, P6: a create that lands after its life was deleted: the object goes at sight, without a word', async t => {
+    const { sandbox, daemon, ledger } = await stageOf(t, { profile: impatient })
+    assert.equal((await create(daemon, { kind: 'job', name: 'model' })).status, 201)
+    const fault = sandbox.faults.fail(post('jobs'), { hang: true })
+    assert.equal((await create(daemon, { kind: 'job', name: 'late' })).status, 504)
+    const nonce = daemon.app.store.newest(job('late'))?.nonce ?? ''
+    assert.equal((await verb(daemon, job('late'), 'delete')).status, 202)
+    await isGone(daemon, job('late'))
+    fault.remove()
+    const model = JSON.stringify(objectOf(sandbox, 'jobs', 'model')).replaceAll('"model"', '"late"')
+    const { metadata, spec } = JSON.parse(model)
+    const { selector: _, ...template } = spec
+    for (const label of Object.keys(template.template.metadata.labels)) {
+      if (/controller-uid|job-name/.test(label)) delete template.template.metadata.labels[label]
+    }
+    const annotations = { ...metadata.annotations, 'runtimed.dev/create-nonce': nonce }
+    sandbox.registry.create('jobs', 'default', {
+      metadata: { name: 'late', labels: metadata.labels, annotations },
+      spec: template,
+    })
+    await poll(
+      () => ledger.counts()['jobs/late'],
+      count => count !== undefined && count.made > 0 && count.made === count.ended,
+    )
+    await daemon.app.queue.whenIdle()
+    assert.deepEqual(await storyOf(daemon, job('late')), ['Deleted 1 DeletedByRequest'])
+    assert.deepEqual((await daemon.api('GET', '/v1/adoption')).body.orphaned, [])
+  })
+
+  for (const performed of [true, false]) {
+    test(`H7, C12: stop and delete over a create ${performed ? 'whose answer' : 'that'} is lost: it is finished first`, async t => {
+      const { sandbox, daemon } = await stageOf(t, { profile: impatient })
+      const fault = sandbox.faults.fail(({ verb }) => verb === 'create', { hang: true, performed })
+      const names = ['stop', 'delete'] as const
+      for (const name of names) assert.equal((await create(daemon, { name })).status, 504)
+      await Promise.all(names.map(name => verb(daemon, deployment(name), name)))
+      fault.remove()
+      await inState(daemon, deployment('stop'), 'stopped')
+      await isGone(daemon, deployment('delete'))
+      assert.equal(objectOf(sandbox, 'deployments', 'stop').spec.replicas, 0)
+      await poll(
+        () => sandbox.store.get('deployments', 'default', 'delete'),
+        found => found === undefined,
+      )
+      assert.equal((await storyOf(daemon, deployment('delete'))).at(-1), 'Deleted 1 DeletedByRequest')
+      const story = await storyOf(daemon, deployment('stop'))
+      assert.deepEqual(
+        story.filter(line => !line.startsWith('Started')),
+        ['Exited 1 StoppedByRequest'],
+      )
+      assert.equal((await verb(daemon, deployment('stop'), 'start')).status, 202)
+      assert.equal((await inState(daemon, deployment('stop'), 'running')).run, 2)
+    })
+  }
+
   test('F-20, C9: another object of that name: 409, and it is not touched', async t => {
     const stage = await stageOf(t)
     const { sandbox, daemon } = stage
@@ -153,21 +208,24 @@ suite('a create that the cluster refuses', { concurrency: true }, () => {
     })
   }
 
-  test('E5: a refused Service whose Deployment cannot be taken back at once: it is, without event, and the name is free', async t => {
-    const stage = await stageOf(t, { profile: impatient })
-    const { sandbox, daemon } = stage
-    sandbox.faults.fail(post('services'), { status: 422, times: 1 })
-    const fault = sandbox.faults.fail({ verb: 'delete', resource: 'deployments' }, { hang: true })
-    const reply = await create(daemon, { name: 'web', port: 8080, exposeService: true })
-    assert.deepEqual([reply.status, reply.body.code], [422, 'SPEC_REFUSED'], JSON.stringify(reply.body))
-    assert.equal((await create(daemon, { name: 'web' })).body.code, 'RUNTIME_BUSY')
-    fault.remove()
-    await poll(
-      () => leftovers(stage),
-      found => JSON.stringify(found) === JSON.stringify(NOTHING),
-    )
-    assert.equal((await create(daemon, { name: 'web' })).status, 201)
-  })
+  for (const restarted of [false, true]) {
+    test(`E5, B-65: a refused Service whose Deployment cannot be taken back at once: it is${restarted ? ' after a restart' : ''}, without event, and the name is free`, async t => {
+      const stage = await stageOf(t, { profile: impatient })
+      const { sandbox, daemon } = stage
+      sandbox.faults.fail(post('services'), { status: 422, times: 1 })
+      const fault = sandbox.faults.fail({ verb: 'delete', resource: 'deployments' }, { hang: true })
+      const reply = await create(daemon, { name: 'web', port: 8080, exposeService: true })
+      assert.deepEqual([reply.status, reply.body.code], [422, 'SPEC_REFUSED'], JSON.stringify(reply.body))
+      assert.equal((await create(daemon, { name: 'web' })).body.code, 'RUNTIME_BUSY')
+      if (restarted) await stage.restart()
+      fault.remove()
+      await poll(
+        () => leftovers(stage),
+        found => JSON.stringify(found) === JSON.stringify(NOTHING),
+      )
+      assert.equal((await create(stage.daemon, { name: 'web' })).status, 201)
+    })
+  }
 
   test('E4: a foreign Service of that name: 409, the Deployment is not left behind, the Service not touched', async t => {
     const stage = await stageOf(t)
