@@ -5,6 +5,8 @@ import { type FieldError, RuntimeError } from '../errors.ts'
 /** A body of 256 KiB can hold thousands of faults; nobody reads more than these. */
 const MAX_ERRORS = 50
 const MAX_NAME = 253
+/** Values, nested ones too, of the largest body that anybody would write; reading more would hold the loop (F-47). */
+const MAX_VALUES = 10_000
 
 const PARTS: Readonly<Record<string, string>> = {
   body: 'the body',
@@ -16,6 +18,7 @@ const PARTS: Readonly<Record<string, string>> = {
 /** Zod as Fastify's validator: what is not in the schema is refused, nothing is coerced, every fault is named. */
 export const validatorCompiler: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart = 'body' }) => {
   return data => {
+    if (httpPart === 'body' && !hasAtMost(MAX_VALUES, data)) return { error: tooMany() }
     const read = schema.safeParse(data)
     if (read.success) return { value: read.data }
     const errors = read.error.issues.flatMap(issue => faultsOf(issue, httpPart)).slice(0, MAX_ERRORS)
@@ -24,6 +27,25 @@ export const validatorCompiler: FastifySchemaCompiler<z.ZodType> = ({ schema, ht
     return { error: new RuntimeError('REQUEST_INVALID', `cannot read ${PARTS[httpPart]}: ${shown}`, { errors }) }
   }
 }
+
+/** Counts no further than needed. */
+function hasAtMost(limit: number, data: unknown): boolean {
+  const waiting: unknown[] = [data]
+  for (let count = 0; waiting.length > 0; count++) {
+    if (count + waiting.length > limit) return false
+    const value = waiting.pop()
+    if (typeof value !== 'object' || value === null) continue
+    const inner: unknown[] = Array.isArray(value) ? value : Object.values(value)
+    if (inner.length > limit) return false
+    for (const one of inner) waiting.push(one)
+  }
+  return true
+}
+
+const tooMany = (): RuntimeError =>
+  new RuntimeError('REQUEST_INVALID', `cannot read the body: it has more than ${MAX_VALUES} values`, {
+    errors: [{ path: '', message: `at most ${MAX_VALUES} values, nested ones counted` }],
+  })
 
 function faultsOf(issue: z.core.$ZodIssue, part: string): FieldError[] {
   if (issue.code === 'unrecognized_keys') {

@@ -99,8 +99,12 @@ describe('start', { concurrency: 3 }, () => {
     }
     const daemon = await startDaemon(t, { kubeconfig: kubeconfigFile(t, sandbox.kubeconfig()) })
     await daemon.ready()
-    const watches = sandbox.faults.requests({ verb: 'watch' })
-    assert.deepEqual(watches.map(({ resource }) => resource).sort(), ['deployments', 'jobs', 'pods'])
+    // Ready means that the lists are in; the last watch may still be on its way.
+    const watched = await poll(
+      () => sandbox.faults.requests({ verb: 'watch' }).map(({ resource }) => resource),
+      resources => resources.length >= 3,
+    )
+    assert.deepEqual(watched.sort(), ['deployments', 'jobs', 'pods'])
     const { body } = await daemon.api('GET', '/v1/adoption')
     assert.equal(body.orphaned.length, 1000)
     assert.ok(sandbox.faults.requests({ verb: 'get' }).every(({ resource }) => resource === undefined))
