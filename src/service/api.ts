@@ -71,9 +71,9 @@ export interface EventFilter {
 export interface EventApi {
   readonly epoch: string
   /** Event id, seq, `now`, or absent = the oldest kept. Throws CURSOR_EXPIRED (with oldest, newest) or REQUEST_INVALID. */
-  page(scope: Scope, filter: EventFilter, after: string | undefined, limit: number): EventPage
+  page(scope: Scope, filter: EventFilter, after: string | undefined, limit: number): Promise<EventPage>
   /** One runtime, all its lives; RUNTIME_NOT_FOUND if it never was. */
-  pageOf(scope: Scope, id: string, after: string | undefined, limit: number): EventPage
+  pageOf(scope: Scope, id: string, after: string | undefined, limit: number): Promise<EventPage>
   /**
    * History at the reader's pace, then live. The cursor is checked when this is called: throws then, as `page` does.
    * Ends when the signal aborts or the daemon stops. Yields in order of seq. Nothing is buffered for the reader: the

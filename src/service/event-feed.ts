@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { RuntimeEvent } from '../domain/event.ts'
 import { type LabelSelector, parseLabelSelector } from '../domain/label-selector.ts'
 import { formatRuntimeId, parseRuntimeId } from '../domain/runtime-id.ts'
@@ -63,13 +64,13 @@ export class EventFeed implements EventApi {
     this.#wakeSoon()
   }
 
-  page(scope: Scope, filter: EventFilter, after: string | undefined, limit: number): EventPage {
+  async page(scope: Scope, filter: EventFilter, after: string | undefined, limit: number): Promise<EventPage> {
     const matches = this.#matcher(scope, filter)
     const start = readCursor(after, this.epoch, this.#options.table.bounds())
-    return this.#collect(start, limit, matches, idsOf(filter))
+    return await this.#collect(start, limit, matches, idsOf(filter))
   }
 
-  pageOf(scope: Scope, id: string, after: string | undefined, limit: number): EventPage {
+  async pageOf(scope: Scope, id: string, after: string | undefined, limit: number): Promise<EventPage> {
     const runtimeId = parseRuntimeId(id)
     requireNamespace(scope, runtimeId.namespace)
     this.#options.backends.get(runtimeId.runtime)
@@ -79,7 +80,7 @@ export class EventFeed implements EventApi {
         runtimeId: text,
       })
     }
-    return this.page(scope, { runtimeIds: [text] }, after, limit)
+    return await this.page(scope, { runtimeIds: [text] }, after, limit)
   }
 
   stream(scope: Scope, filter: EventFilter, after: string | undefined, signal: AbortSignal): AsyncIterable<EventBatch> {
@@ -97,7 +98,9 @@ export class EventFeed implements EventApi {
   async *#follow(start: number, matches: Matches, signal: AbortSignal): AsyncGenerator<EventBatch> {
     let cursor = start
     let live = false
-    while (!signal.aborted && !this.#closed) {
+    for (let n = 0; !signal.aborted && !this.#closed; n++) {
+      // History may be a million events of which the reader, as fast as it is, wants none: others get their turns.
+      if (n > 0 && this.#isHistory(cursor)) await nextTurn()
       const batch = this.#after(cursor)
       this.#requireUnbroken(cursor, batch)
       cursor = batch.at(-1)?.seq ?? cursor
@@ -116,25 +119,39 @@ export class EventFeed implements EventApi {
     readCursor(String(cursor), this.epoch, this.#options.table.bounds())
   }
 
+  /** What follows is no longer in memory. */
+  #isHistory(cursor: number): boolean {
+    const first = this.#recent[0]
+    return cursor < this.#newest && (first === undefined || cursor < first.seq - 1)
+  }
+
   #after(cursor: number): readonly RuntimeEvent[] {
     if (cursor >= this.#newest) return []
-    const first = this.#recent[0]
-    if (first === undefined || cursor < first.seq - 1) return this.#options.table.read({ after: cursor, limit: BATCH })
+    if (this.#isHistory(cursor)) return this.#options.table.read({ after: cursor, limit: BATCH })
     const at = firstAfter(this.#recent, cursor)
     return this.#recent.slice(at, at + BATCH)
   }
 
-  #collect(start: number, limit: number, matches: Matches, runtimeIds: readonly string[] | undefined): EventPage {
+  /** Others get a turn after each batch: a filter may look through all that is kept to find nothing. */
+  async #collect(
+    start: number,
+    limit: number,
+    matches: Matches,
+    runtimeIds: readonly string[] | undefined,
+  ): Promise<EventPage> {
+    const { table } = this.#options
     const items: RuntimeEvent[] = []
     let cursor = start
     for (;;) {
-      const batch = this.#options.table.read({ after: cursor, limit: BATCH, runtimeIds })
+      const batch = table.read({ after: cursor, limit: BATCH, runtimeIds })
       for (const event of batch) {
         cursor = event.seq
         if (matches(event)) items.push(event)
         if (items.length === limit) return { items, cursor: eventId(this.epoch, cursor) }
       }
       if (batch.length < BATCH) break
+      await nextTurn()
+      readCursor(String(cursor), this.epoch, table.bounds()) // pruned meanwhile: told, never skipped
     }
     return { items, cursor: eventId(this.epoch, Math.max(cursor, start, this.#newest)) }
   }

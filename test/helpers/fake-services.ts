@@ -79,8 +79,8 @@ export class FakeServices implements Services {
 
   readonly events: EventApi = {
     epoch: 'x7k2',
-    page: (scope, filter, after, limit) => this.#page(scope, filter, after, limit),
-    pageOf: (scope, id, after, limit) => {
+    page: async (scope, filter, after, limit) => this.#page(scope, filter, after, limit),
+    pageOf: async (scope, id, after, limit) => {
       const { view } = this.#row(scope, id)
       return this.#page(scope, { runtimeIds: [view.id] }, after, limit)
     },

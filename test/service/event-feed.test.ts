@@ -63,32 +63,34 @@ test('B-70: now starts after the newest; absent starts at the oldest', async t =
   const reading = read(feed, 'now', 2)
   await publish('web', 2)
   assert.deepEqual(await reading, [6, 7])
-  assert.deepEqual(seqs(feed.page(EVERYTHING, {}, undefined, 100).items), upTo(1, 7))
+  assert.deepEqual(seqs((await feed.page(EVERYTHING, {}, undefined, 100)).items), upTo(1, 7))
 })
 
 test('B-70, U4: filters and scope leave events out, the cursor moves on all the same', async t => {
   const { feed, publish } = feedOf(t)
   await publish('web', 3)
   await publish('agent', 2, 'ai')
-  const page = feed.page(ONLY_AI, {}, '0', 100)
+  const page = await feed.page(ONLY_AI, {}, '0', 100)
   assert.deepEqual(seqs(page.items), [4, 5])
-  const none = feed.page(EVERYTHING, { types: ['ContainerDeleted'] }, '0', 100)
+  const none = await feed.page(EVERYTHING, { types: ['ContainerDeleted'] }, '0', 100)
   assert.deepEqual(none.items, [])
   assert.equal(none.cursor, `${feed.epoch}-5`)
-  assert.deepEqual(seqs(feed.page(EVERYTHING, { labelSelector: 'team in (agent)' }, '0', 100).items), [4, 5])
-  assert.deepEqual(seqs(feed.page(EVERYTHING, { runtimeIds: ['k8s-default|deployment|web'] }, '1', 100).items), [2, 3])
-  assert.throws(
-    () => feed.page(ONLY_AI, { namespaces: ['default'] }, '0', 100),
-    error => isRuntimeError(error, 'NAMESPACE_NOT_ALLOWED'),
+  assert.deepEqual(seqs((await feed.page(EVERYTHING, { labelSelector: 'team in (agent)' }, '0', 100)).items), [4, 5])
+  assert.deepEqual(
+    seqs((await feed.page(EVERYTHING, { runtimeIds: ['k8s-default|deployment|web'] }, '1', 100)).items),
+    [2, 3],
+  )
+  await assert.rejects(feed.page(ONLY_AI, { namespaces: ['default'] }, '0', 100), error =>
+    isRuntimeError(error, 'NAMESPACE_NOT_ALLOWED'),
   )
 })
 
 test('B-70: a page that is full says where it stopped, matching or not', async t => {
   const { feed, publish } = feedOf(t)
   await publish('web', 10)
-  const first = feed.page(EVERYTHING, {}, '0', 4)
+  const first = await feed.page(EVERYTHING, {}, '0', 4)
   assert.deepEqual([seqs(first.items), first.cursor], [[1, 2, 3, 4], `${feed.epoch}-4`])
-  assert.deepEqual(seqs(feed.page(EVERYTHING, {}, first.cursor, 100).items), upTo(5, 10))
+  assert.deepEqual(seqs((await feed.page(EVERYTHING, {}, first.cursor, 100)).items), upTo(5, 10))
 })
 
 test('K11: history that was pruned is told with 410 and the oldest kept, never skipped', async t => {
@@ -98,8 +100,8 @@ test('K11: history that was pruned is told with 410 and the oldest kept, never s
     removed = store.prune({ now: Date.now(), retentionSeconds: 1e9, retentionCount: 100 }).events
   }
   const restarted = new EventFeed({ table: store, backends: EVERY_RUNTIME, clock: systemClock })
-  assert.throws(
-    () => restarted.page(EVERYTHING, {}, '500', 10),
+  await assert.rejects(
+    restarted.page(EVERYTHING, {}, '500', 10),
     error => isRuntimeError(error, 'CURSOR_EXPIRED') && error.extra.oldest === `${feed.epoch}-1401`,
   )
 })
@@ -116,10 +118,38 @@ test('B-71: streams that end leave nothing behind, closing ends them all', async
   assert.equal(feed.readers, 0)
 })
 
-test('B-70: an unknown runtime has no events of its own: 404', t => {
+test('B-70: an unknown runtime has no events of its own: 404', async t => {
   const { feed } = feedOf(t)
-  assert.throws(
-    () => feed.pageOf(EVERYTHING, 'k8s-default|deployment|never', undefined, 10),
-    error => isRuntimeError(error, 'RUNTIME_NOT_FOUND'),
+  await assert.rejects(feed.pageOf(EVERYTHING, 'k8s-default|deployment|never', undefined, 10), error =>
+    isRuntimeError(error, 'RUNTIME_NOT_FOUND'),
   )
+})
+
+/** Turns of the event loop that others are given while `work` is under way. */
+async function turnsDuring(work: Promise<unknown>): Promise<number> {
+  let turns = 0
+  let done = false
+  void work.finally(() => {
+    done = true
+  })
+  for (; !done; turns++) await new Promise(setImmediate)
+  return turns
+}
+
+test('F-53, B-70: a filter that finds nothing in a long history leaves others their turns', async t => {
+  const { store, publish } = feedOf(t)
+  await publish('web', 10_000)
+  const restarted = new EventFeed({ table: store, backends: EVERY_RUNTIME, clock: systemClock })
+  const nothing = { types: ['ContainerDeleted'] } as const
+  assert.ok((await turnsDuring(restarted.page(EVERYTHING, nothing, '0', 10))) >= 15, 'page')
+  const batches = restarted.stream(EVERYTHING, nothing, '0', AbortSignal.timeout(30_000))[Symbol.asyncIterator]()
+  assert.ok((await turnsDuring(batches.next())) >= 15, 'stream')
+  await batches.return?.()
+})
+
+test('F-53: a reader that takes a long history as fast as it comes leaves others their turns', async t => {
+  const { store, publish } = feedOf(t)
+  await publish('web', 10_000)
+  const restarted = new EventFeed({ table: store, backends: EVERY_RUNTIME, clock: systemClock })
+  assert.ok((await turnsDuring(read(restarted, '0', 10_000))) >= 15)
 })

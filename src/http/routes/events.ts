@@ -32,7 +32,7 @@ function pageRoutes(app: App, { services: { events } }: RouteContext): void {
       },
     },
     async ({ scope, query }) =>
-      toEventList(events.epoch, events.page(scope, filterOf(query), query.after, query.limit ?? DEFAULT_PAGE)),
+      toEventList(events.epoch, await events.page(scope, filterOf(query), query.after, query.limit ?? DEFAULT_PAGE)),
   )
   app.get(
     '/v1/runtimes/:id/events',
@@ -49,7 +49,7 @@ function pageRoutes(app: App, { services: { events } }: RouteContext): void {
       },
     },
     async ({ scope, params: { id }, query: { after, limit = DEFAULT_PAGE } }) =>
-      toEventList(events.epoch, events.pageOf(scope, id, after, limit)),
+      toEventList(events.epoch, await events.pageOf(scope, id, after, limit)),
   )
 }
 
@@ -79,7 +79,7 @@ function streamRoute(app: App, context: RouteContext): void {
       const format = formatFor(request.headers.accept)
       reply.type(format.contentType).header('cache-control', 'no-store').header('x-accel-buffering', 'no')
       if (request.method === 'HEAD') {
-        events.page(scope, filterOf(query), after, 1)
+        await events.page(scope, filterOf(query), after, 1)
         return reply.send('')
       }
       const signal = app.traffic.signalFor(reply.raw)
