@@ -16,20 +16,42 @@ export function encodeSuffix(value: number): string {
 
 /** Fills in what the API server fills in when an object is made; changes the draft. */
 export function applyDefaults(resource: string, draft: KubeObject): void {
-  DEFAULTS[resource]?.(draft)
+  defaultSpec(resource, draft)
+  NEW[resource]?.(draft)
 }
 
-const DEFAULTS: Record<string, (draft: KubeObject) => void> = {
+/**
+ * Fills in what is left open in the spec, when it is made and at each change: a template without its defaults would
+ * never equal that of the ReplicaSet made from it.
+ */
+export function defaultSpec(resource: string, draft: KubeObject): void {
+  SPECS[resource]?.(draft)
+}
+
+const SPECS: Record<string, (draft: KubeObject) => void> = {
   deployments: defaultDeployment,
   replicasets: draft => {
     draft.spec.replicas ??= 1
     defaultPodSpec(draft.spec.template?.spec, 'Always')
-    draft.status = { replicas: 0 }
   },
   jobs: defaultJob,
   pods: draft => {
     defaultPodSpec(draft.spec, 'Always')
     for (const container of draft.spec.containers ?? []) requestLimits(container)
+  },
+}
+
+const NEW: Record<string, (draft: KubeObject) => void> = {
+  deployments: draft => {
+    draft.status = {}
+  },
+  replicasets: draft => {
+    draft.status = { replicas: 0 }
+  },
+  jobs: draft => {
+    draft.status = {}
+  },
+  pods: draft => {
     draft.status = { phase: 'Pending', qosClass: qosClass(draft.spec) }
   },
   services: defaultService,
@@ -54,7 +76,6 @@ function defaultDeployment(draft: KubeObject): void {
   spec.revisionHistoryLimit ??= 10
   spec.progressDeadlineSeconds ??= 600
   defaultPodSpec(spec.template?.spec, 'Always')
-  draft.status = {}
 }
 
 /** Selector and pod labels need the Job's uid: the registry calls `labelJob` once it is known. */
@@ -67,7 +88,6 @@ function defaultJob(draft: KubeObject): void {
   spec.suspend ??= false
   spec.podReplacementPolicy ??= spec.podFailurePolicy ? 'Failed' : 'TerminatingOrFailed'
   defaultPodSpec(spec.template?.spec, 'Always')
-  draft.status = {}
 }
 
 /** Gives a Job its generated selector and its pods the labels that go with it. */

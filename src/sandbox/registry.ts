@@ -1,4 +1,4 @@
-import { applyDefaults, labelJob, randomSuffix } from './defaults.ts'
+import { applyDefaults, defaultSpec, labelJob, randomSuffix } from './defaults.ts'
 import { clone, equal, timestamp } from './json.ts'
 import type { ObjectStore } from './object-store.ts'
 import { checkQuota } from './quota.ts'
@@ -86,6 +86,7 @@ export class Registry {
     const next = this.#changed(resource, current, change)
     next.status = current.status
     if (next.status === undefined) delete next.status
+    defaultSpec(plural, next)
     validateChange(resource, current, next)
     if (resource.generation && !sameSpec(plural, current, next))
       next.metadata.generation = (current.metadata.generation ?? 0) + 1

@@ -187,6 +187,23 @@ test('a rollout to a bad image keeps the old pod ready (recording d-rollout-bad)
   assert.equal(both.status.unavailableReplicas, 1)
 })
 
+test('B-48: a container patched in whole gets its defaults, so the rollout makes one ReplicaSet and not one after the other', async t => {
+  const client = await sandboxFor(t)
+  await client.post(DEPLOYMENTS, deployment('web', POLITE))
+  await ready(client)
+  const bad = { spec: { template: { spec: { containers: [{ name: 'main', image: 'none.invalid/x' }] } } } }
+  await client.patch(`${DEPLOYMENTS}/web`, bad)
+  const pod = await client.pod(({ spec }) => spec.containers[0].image === 'none.invalid/x', 'the pod of the new image')
+  assert.equal(pod.spec.containers[0].imagePullPolicy, 'Always')
+  await until('its trouble', () => {
+    const now = client.sandbox.store.get('pods', 'default', pod.metadata.name)
+    return now?.status?.containerStatuses?.[0]?.state?.waiting?.reason === 'ImagePullBackOff'
+  })
+  const { generation, status } = await ready(client).then(({ metadata, status }) => ({ ...metadata, status }))
+  assert.deepEqual([client.sandbox.store.count('replicasets'), status.collisionCount], [2, undefined])
+  assert.equal(status.observedGeneration, generation)
+})
+
 test('a pod that asks for more than the node has is Unschedulable; at scale 0 it is gone at once (recording d-unschedulable)', async t => {
   const client = await sandboxFor(t)
   await client.post(DEPLOYMENTS, deployment('web', POLITE, { resources: { requests: { cpu: '65' } } }))
