@@ -90,6 +90,8 @@ export interface Life {
   /** Ended by our own suspend, so that start may open a new run (Jobs). */
   readonly suspendedByUs: boolean
   readonly standing: Standing
+  /** uids of its ReplicaSets, newest last: whose its pods are need not be asked again after a restart. */
+  readonly podControllers: readonly string[]
 
   readonly exitCode: number | null
   /** Causes of the Warnings already given in this run. */

@@ -68,7 +68,10 @@ export function started(draft: Draft, at: number | null): void {
 
 const CALM = { ready: false, reason: null, message: null, hint: null, failingSince: null, startBy: null } as const
 
-/** `message` of an Exited is "0", as the seed says; never an exit code. */
+/**
+ * `message` of an Exited is "0", as the seed says; never an exit code. A stopped row has no reason (`expected.json` of the
+ * recordings): there is nothing to mend; why it stopped is told by the event.
+ */
 export function exited(draft: Draft, reason: string | null, at: number | null, message = '0'): void {
   const time = emit(draft, { type: 'ContainerExited', reason, message, exitCode: draft.life.exitCode, at })
   change(draft, { ...CALM, verb: verbAfterEnd(draft.life, 'stopped'), state: 'stopped', open: false, endedAt: time })
@@ -156,10 +159,16 @@ export function stopInHand(draft: Draft, cause: string): void {
 export const podsOfRun = (life: Life, pods: readonly PodSeen[]): PodSeen[] =>
   pods.filter(pod => !life.standing.pods.includes(pod.uid))
 
+/** ReplicaSets that still may have pods: a rollout has two, a quick series of them a few. */
+const CONTROLLERS_KEPT = 8
+
 /** Takes note of what is believed of the object, whatever the rows then say. */
 export function believe(draft: Draft, seen: Seen): void {
   if (draft.life.foreign) change(draft, { foreign: false })
   noteExitCode(draft, seen.facts.pods)
+  const known = draft.life.podControllers
+  const added = (seen.podControllers ?? []).filter(uid => !known.includes(uid))
+  if (added.length > 0) change(draft, { podControllers: [...known, ...added].slice(-CONTROLLERS_KEPT) })
 }
 
 /** The last terminated code of `main` in this run, kept as soon as seen: pods go before the verdict comes. */

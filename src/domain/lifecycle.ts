@@ -38,6 +38,7 @@ const UNSEEN = {
   evidence: false,
   suspendedByUs: false,
   standing: NO_STANDING,
+  podControllers: [],
   exitCode: null,
   warned: [],
   failingSince: null,

@@ -121,6 +121,8 @@ export interface Seen extends Common {
   readonly deletionAskedAt: number | null
   readonly finalizers: readonly string[]
   readonly createdAt: number
+  /** uids of what stands between a workload and its pods (ReplicaSets), as far as pods show them. Absent = none. */
+  readonly podControllers?: readonly string[]
   readonly display: Display
   readonly facts: DeploymentFacts | JobFacts | PodFacts
 }

@@ -1,5 +1,6 @@
 import { ANNOTATION_NONCE, LABEL_INSTANCE, LABEL_WORKLOAD } from '../domain/labels.ts'
 import type { Condition, DeploymentFacts, Gone, JobFacts, PodFacts, Seen, Trouble } from '../domain/observation.ts'
+import { controllerOf } from './kinds.ts'
 import type { ClusterEvent, Deployment, Job, ObjectMeta, Pod } from './objects.ts'
 import { deletionAskedAt, displayOf, type KeptPod, observePod } from './observe-pod.ts'
 import { conditionsOf, millis, type StatusCondition } from './status.ts'
@@ -40,7 +41,8 @@ export function observeDeployment(object: Deployment, pods: readonly KeptPod[], 
   }
   const current = (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 0)
   const display = displayOf(pods, { desired, current: replicas, ready })
-  return { ...common(metadata, look), current, display, facts }
+  const podControllers = [...new Set(pods.flatMap(({ pod }) => controllerOf(pod.metadata)?.uid ?? []))]
+  return { ...common(metadata, look), current, podControllers, display, facts }
 }
 
 /** What a Job and its pods prove. Jobs have no observedGeneration. */

@@ -52,6 +52,11 @@ export class Ownership {
     this.#options = options
   }
 
+  /** What a row has kept from before the restart of the daemon. */
+  learn(deployment: string, replicaSets: readonly string[]): void {
+    for (const uid of replicaSets) if (!this.#owners.has(uid)) this.#keep(uid, { deployment })
+  }
+
   /** From what is known, without a call. */
   of(pod: Pod, owner: Owner): Belonging {
     if (owner.kind === 'pod') return pod.metadata?.uid === owner.uid ? 'ours' : 'others'
@@ -139,9 +144,13 @@ export class Ownership {
 
   async #ask(namespace: string, name: string, uid: string): Promise<ReplicaSetOwner> {
     const owner = await this.#ownerNow(namespace, name, uid)
+    this.#keep(uid, owner)
+    return owner
+  }
+
+  #keep(uid: string, owner: ReplicaSetOwner): void {
     if (this.#owners.size >= KEPT) this.#forgetOldest()
     this.#owners.set(uid, owner)
-    return owner
   }
 
   async #ownerNow(namespace: string, name: string, uid: string): Promise<ReplicaSetOwner> {

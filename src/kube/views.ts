@@ -23,8 +23,9 @@ export class Views {
   }
 
   /** Its pods in the cache, as far as their owners are known. */
-  cachedPods({ id }: Life, uid: string): readonly PodRecord[] {
+  cachedPods({ id, uid: known, podControllers }: Life, uid: string): readonly PodRecord[] {
     const { informers, ownership } = this.#options
+    if (known === uid) ownership.learn(uid, podControllers)
     return ownership.known(informers.podsNaming(id), { kind: id.kind, uid }) as PodRecord[]
   }
 
