@@ -9,7 +9,7 @@ import { RuntimeError } from './errors.ts'
 import { createAuth } from './http/auth.ts'
 import type { Limits } from './http/limits.ts'
 import { createMetrics, type Metrics } from './http/metrics.ts'
-import { createServer, drain } from './http/server.ts'
+import { createServer, drain, listen } from './http/server.ts'
 import { createKubeBackend } from './kube/backend.ts'
 import { loadKubeConfig } from './kube/kube-config.ts'
 import { productionProfile, type ReflectorProfile } from './kube/reflector-profile.ts'
@@ -105,7 +105,7 @@ export function createApp(options: AppOptions): App {
         metrics,
         ...(options.limits ? { limits: options.limits } : {}),
       })
-      const url = await server.listen({ host: config.HOST, port: config.PORT })
+      const url = await listen(server, { host: config.HOST, port: config.PORT })
       for (const backend of backends.all) {
         backend.lifecycle.start(id => queue.add(formatRuntimeId(id)))
         void takeUp(backend)

@@ -22,7 +22,9 @@ async function main(): Promise<void> {
     config,
     logger,
     onFatal: error => {
-      logger.fatal({ err: error }, 'the disk failed a sync: nothing more is acknowledged; the process ends')
+      const isDisk = isRuntimeError(error, 'STORAGE_UNAVAILABLE')
+      const why = isDisk ? 'the disk failed a sync: nothing more is acknowledged' : 'cannot go on'
+      logger.fatal({ err: error }, `${why}; the process ends`)
       process.exit(1)
     },
   })

@@ -1,10 +1,10 @@
 import { timingSafeEqual } from 'node:crypto'
-import { readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { RuntimeError } from '../errors.ts'
 import { intersect, type Scope } from '../service/scope.ts'
 import { isLoopback, requireOwnSite } from './origin.ts'
-import { digestOf, parseTokens, type Token } from './token-file.ts'
+import { digestOf, readTokens, type Token } from './token-file.ts'
 
 /**
  * What a route asks of its caller. `open`: nothing. `page`: any token, or none on loopback. `read`: any token; what it
@@ -70,7 +70,7 @@ function tokenAuth(options: AuthOptions, file: string): Auth {
 function watchedTokens(options: AuthOptions, file: string): () => readonly Token[] {
   const { recheckMs = RECHECK_MS, now = Date.now, onBadFile } = options
   let looks = looksOf(file)
-  let tokens = parseTokens(readFileSync(file, 'utf8'))
+  let tokens = readTokens(file)
   let checkedAt = now()
   return () => {
     if (now() - checkedAt < recheckMs) return tokens
@@ -79,7 +79,7 @@ function watchedTokens(options: AuthOptions, file: string): () => readonly Token
     if (looksNow === looks) return tokens
     looks = looksNow
     try {
-      tokens = parseTokens(readFileSync(file, 'utf8'))
+      tokens = readTokens(file)
     } catch (error) {
       onBadFile(error)
     }

@@ -164,6 +164,26 @@ function requireWellFormed({ raw }: FastifyRequest, limits: Limits): void {
   if (encoding.toLowerCase() !== 'identity') throw frameworkProblem(415)
 }
 
+/** Resolves with the URL. Throws CONFIGURATION_ERROR when the address cannot be had. */
+export async function listen(app: App, address: { host: string; port: number }): Promise<string> {
+  try {
+    return await app.listen(address)
+  } catch (error) {
+    const why = UNUSABLE[(error as NodeJS.ErrnoException).code ?? '']
+    if (why === undefined) throw error
+    throw new RuntimeError('CONFIGURATION_ERROR', `cannot listen on ${address.host} port ${address.port}: ${why}`, {
+      cause: error,
+    })
+  }
+}
+
+const UNUSABLE: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another process listens there; stop it, or set another PORT',
+  EADDRNOTAVAIL: 'this machine has no such address; set another HOST',
+  ENOTFOUND: 'this name has no address; set another HOST',
+  EACCES: 'it needs more rights; set a PORT above 1023',
+}
+
 /** The router would take the empty segment for a runtime ID; the docs page alone has a folder. */
 const hasTrailingSlash = (request: FastifyRequest): boolean => {
   const [path = ''] = request.url.split('?', 1)

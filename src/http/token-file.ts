@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import * as z from 'zod'
+import { RuntimeError } from '../errors.ts'
 
 /** One entry of TOKENS_FILE. Only the digest of a token is kept in memory. */
 export interface Token {
@@ -26,12 +28,27 @@ const Entry = z
 
 const File = z.array(Entry).min(1, 'an empty list would lock everyone out')
 
-/** Reads the text of TOKENS_FILE (wire.md §2). Throws an Error that names the fault and never repeats a token. */
+const unreadable = (why: string, cause?: unknown): RuntimeError =>
+  new RuntimeError('CONFIGURATION_ERROR', `cannot read TOKENS_FILE: ${why}`, { cause })
+
+/** Reads TOKENS_FILE. Throws CONFIGURATION_ERROR, as `parseTokens` does. */
+export function readTokens(file: string): readonly Token[] {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw unreadable(`${file} ${code === 'ENOENT' ? 'does not exist' : `cannot be opened (${code})`}`, error)
+  }
+  return parseTokens(text)
+}
+
+/** Reads the text of TOKENS_FILE (wire.md §2). Throws CONFIGURATION_ERROR, which names the fault and never repeats a token. */
 export function parseTokens(text: string): readonly Token[] {
   const read = File.safeParse(parseJson(text))
   if (!read.success) {
     const faults = read.error.issues.map(issue => `${issue.path.join('.') || 'the file'}: ${issue.message}`)
-    throw new Error(`cannot read TOKENS_FILE: ${faults.join('; ')}`)
+    throw unreadable(faults.join('; '))
   }
   const tokens = read.data.map(entry => ({
     name: entry.name,
@@ -48,12 +65,12 @@ function parseJson(text: string): unknown {
     return JSON.parse(text)
   } catch {
     // The parser's own message quotes the text around the fault, and so perhaps a token.
-    throw new Error('cannot read TOKENS_FILE: it is not JSON')
+    throw unreadable('it is not JSON')
   }
 }
 
 /** Two entries may share a name while a token is being replaced; one token with two sets of rights has no meaning. */
 function refuseTwins(tokens: readonly Token[]): void {
   const digests = new Set(tokens.map(token => token.digest.toString('hex')))
-  if (digests.size < tokens.length) throw new Error('cannot read TOKENS_FILE: two entries have the same token')
+  if (digests.size < tokens.length) throw unreadable('two entries have the same token')
 }

@@ -40,6 +40,34 @@ describe('start', { concurrency: 3 }, () => {
     const child = spawnMain(t, { ...env, DATABASE_PATH: join(temporaryFolder(t), 'runtimed.db') })
     assert.equal(await child.ended, 1)
     assert.match(child.output(), /runtime \\"k8s\\" cannot be reached.*STRICT_START/)
+    assert.doesNotMatch(child.output(), /the disk/)
+  })
+
+  test('A13: what keeps it from starting is told in one line that says what to change, without a stack', async t => {
+    const sandbox = await startSandbox()
+    t.after(() => sandbox.close())
+    const folder = temporaryFolder(t)
+    const env = { KUBECONFIG: kubeconfigFile(t, sandbox.kubeconfig()), DATABASE_PATH: join(folder, 'runtimed.db') }
+    const bad = join(folder, 'tokens.json')
+    writeFileSync(bad, '[{"name":"ci","token":"s3cret"}]')
+    const said: readonly [Record<string, string>, RegExp][] = [
+      [
+        { TOKENS_FILE: join(folder, 'none.json') },
+        /^runtimed: cannot read TOKENS_FILE: .*none\.json does not exist\n$/,
+      ],
+      [{ TOKENS_FILE: bad }, /^runtimed: cannot read TOKENS_FILE: 0\.namespaces: [^\n]*\n$/],
+      [{ PORT: String(sandbox.port) }, /^runtimed: cannot listen on 127\.0\.0\.1 port \d+: .* set another PORT\n$/],
+      [
+        { HOST: '203.0.113.7', ALLOW_ANONYMOUS: 'true' },
+        /^runtimed: cannot listen on 203\.0\.113\.7 .* set another HOST\n$/,
+      ],
+    ]
+    for (const [wrong, line] of said) {
+      const child = spawnMain(t, { ...env, ...wrong })
+      assert.equal(await child.ended, 1)
+      assert.match(child.output(), line)
+      assert.doesNotMatch(child.output(), /s3cret/)
+    }
   })
 
   test('F-26, U3: SIGTERM while the cluster cannot be reached ends it with 0', async t => {
