@@ -209,9 +209,9 @@ function forgetEmptyBody({ raw }: FastifyRequest): void {
 function sendProblem(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const error = toRuntimeError(thrown)
   request.errorCode = error.code
-  if (error.code === 'INTERNAL_ERROR') request.log.error({ error: describeError(thrown) }, 'request failed')
+  if (error.code === 'INTERNAL_ERROR') request.log.error({ failure: describeError(thrown) }, 'request failed')
   else if (error.status >= 500 && error.cause !== undefined) {
-    request.log.warn({ code: error.code, error: describeError(error) }, 'request failed')
+    request.log.warn({ code: error.code, failure: describeError(error) }, 'request failed')
   }
   const seconds = retryAfter(error)
   if (seconds !== null) reply.header('retry-after', seconds)

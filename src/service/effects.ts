@@ -110,15 +110,19 @@ function outcomeOf(error: RuntimeError, attempt: Attempt): Outcome {
   return { type: 'refused', final }
 }
 
+/** What the caller is told: of which runtime, and of a missing answer what becomes of the verb rather than which call it was. */
 function named(error: RuntimeError, life: Life): RuntimeError {
-  if (error.runtimeId !== null) return error
-  const { message, code, cause, errors, reason, retryAfterSeconds, extra, notDone } = error
-  return new RuntimeError(code, message, {
-    cause,
+  const { code, errors, reason, retryAfterSeconds, extra, notDone } = error
+  const goesOn = code === 'BACKEND_TIMEOUT' && life.verb !== null
+  if (error.runtimeId !== null && !goesOn) return error
+  const runtimeId = formatRuntimeId(life.id)
+  const unanswered = `cannot tell whether the ${life.verb?.verb} of ${runtimeId} was done: the cluster did not answer in time; it goes on, and is finished once the cluster answers`
+  return new RuntimeError(code, goesOn ? unanswered : error.message, {
+    cause: goesOn ? error : error.cause,
     errors,
     extra,
     notDone,
-    runtimeId: formatRuntimeId(life.id),
+    runtimeId,
     ...(reason === null ? {} : { reason }),
     ...(retryAfterSeconds === null ? {} : { retryAfterSeconds }),
   })

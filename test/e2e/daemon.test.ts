@@ -314,6 +314,10 @@ describe('daemon', { concurrency: 3 }, () => {
     for (const [reply, ms] of await calls) {
       assert.deepEqual([reply.status, reply.body.code], [504, 'BACKEND_TIMEOUT'], JSON.stringify(reply.body))
       assert.ok(reply.body.runtimeId?.startsWith('k8s-default|deployment|'))
+      assert.match(
+        reply.body.detail,
+        /^cannot tell whether the \w+ of k8s-default\|deployment\|\w+ was done: .* it goes on/,
+      )
       assert.ok(ms < 3_000, `${ms} ms`)
     }
     hang.remove()

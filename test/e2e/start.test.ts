@@ -74,6 +74,15 @@ describe('start', { concurrency: 3 }, () => {
     const sandbox = await startSandbox()
     await sandbox.close()
     const child = await spawnDaemon(t, { kubeconfig: kubeconfigFile(t, sandbox.kubeconfig()) })
+    const { body } = await child.api('POST', '/v1/runtimes', { image: 'busybox', name: 'web' })
+    assert.equal(body.code, 'BACKEND_UNAVAILABLE')
+    const lines = child.output().trim().split('\n')
+    const told = lines.map(line => JSON.parse(line)).find(line => line.requestId === body.requestId && line.failure)
+    assert.deepEqual(
+      [told.failure.code, told.failure.message],
+      [body.code, body.detail],
+      'U5: an object, not a text of one',
+    )
     const start = performance.now()
     child.process.kill('SIGTERM')
     assert.equal(await child.ended, 0, child.output())
