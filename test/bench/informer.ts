@@ -72,8 +72,11 @@ const path = (name: string): string => fileURLToPath(new URL(name, import.meta.u
 async function run(side: Side, count: number, events: number): Promise<Figures> {
   return await scoped(async t => {
     const api = await startApi(t, count)
-    const flags = startCommand().args.filter(argument => argument.startsWith('--'))
-    const client = fork(path('informer-client.ts'), [side, api.url, String(events)], { execArgv: flags })
+    const { args, env } = startCommand()
+    const client = fork(path('informer-client.ts'), [side, api.url, String(events)], {
+      execArgv: args.filter(argument => argument.startsWith('--')),
+      env: { ...process.env, ...env },
+    })
     t.after(() => void (client.connected && client.disconnect()))
     const failed = once(client, 'exit').then(([code]) => {
       throw new Error(`the informer of ${side} ended with ${code}`)
