@@ -171,5 +171,6 @@ export function renderer(object: object): Render {
   }
 }
 
-/** As the templates have it. */
+/** As the templates have them. */
+export const replicaSetUidOf = (id: number): string => `c0f3a25a-c40b-451b-afb2-${String(id).padStart(12, '0')}`
 export const uidOf = (id: number): string => `0b6f7c1e-5a54-4f07-9d2e-${String(id).padStart(12, '0')}`

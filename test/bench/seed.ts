@@ -3,7 +3,7 @@ import type { Life } from '../../src/domain/life.ts'
 import { newLife } from '../../src/domain/lifecycle.ts'
 import { createStore } from '../../src/store/store.ts'
 import { specOf } from '../helpers/specs.ts'
-import { uidOf } from './api-objects.ts'
+import { replicaSetUidOf, uidOf } from './api-objects.ts'
 
 const ROWS_A_COMMIT = 1000
 const CREATED_AT = Date.parse('2026-11-29T17:22:00Z')
@@ -30,6 +30,7 @@ function rowOf(id: number, state: 'ready' | 'starting'): { life: Life; events: N
   const made: Life = {
     ...newLife({ spec, nonce: `866c6837${String(id).padStart(12, '0')}`, now: CREATED_AT, lastEventAt: 0 }),
     uid: uidOf(id),
+    podControllers: state === 'ready' ? [replicaSetUidOf(id)] : [],
     verb: null,
   }
   if (state === 'starting') return { life: made, events: [] }
