@@ -1,11 +1,16 @@
 import type Database from 'better-sqlite3'
 import type { RuntimeError } from '../errors.ts'
-import { isBusy, isFatal, storageError, unavailable } from './storage-error.ts'
+import { isBusy, isFatal, isFull, storageError, unavailable } from './storage-error.ts'
 
 /** How long another process's write lock may block our event loop. */
 export const BUSY_TIMEOUT_MS = 150
 /** Frames of the WAL that are not in the file yet before they are folded in: about 4 MiB. */
 const CHECKPOINT_FRAMES = 1000
+
+export interface Refusal {
+  readonly at: number
+  readonly reason: string
+}
 
 /**
  * The one connection: every read and write of the tables goes through it, so that all trouble with the file has one
@@ -18,6 +23,7 @@ export class Connection {
   #closed = false
   #checkpointDue = false
   #patient = true
+  #refusal: Refusal | null = null
 
   constructor(db: Database.Database, onFatal: (error: RuntimeError) => void) {
     this.db = db
@@ -34,18 +40,27 @@ export class Connection {
     }
   }
 
-  /** Runs `work` as one transaction, durable on return. Throws STORAGE_UNAVAILABLE, or what `work` threw as RuntimeError. */
-  write<T>(work: () => T): T {
+  /**
+   * Runs `work` as one transaction, durable on return. Throws STORAGE_UNAVAILABLE, or what `work` threw as RuntimeError.
+   * `probe`: it changes nothing that counts, and is so small that it may succeed where nothing else does.
+   */
+  write<T>(work: () => T, what: 'change' | 'probe' = 'change'): T {
     if (this.#fatal !== null) throw this.#fatal
     if (this.#closed) throw unavailable('write', 'it is closed; the daemon shuts down')
     try {
       const result = this.db.transaction(work).immediate()
+      if (what === 'change') this.#refusal = null
       this.#bePatient(true)
       this.#planCheckpoint()
       return result
     } catch (error) {
       throw this.#failed(error, 'write')
     }
+  }
+
+  /** Why the last change could not be written, and when (ms of performance.now); null once one was. */
+  get refusal(): Refusal | null {
+    return this.#refusal
   }
 
   close(): void {
@@ -55,6 +70,7 @@ export class Connection {
   #failed(error: unknown, doing: string): RuntimeError {
     if (isBusy(error)) this.#bePatient(false)
     const failure = storageError(error, doing)
+    if (isFull(error)) this.#refusal = { at: performance.now(), reason: failure.message }
     if (!isFatal(error)) return failure
     this.#fatal ??= failure
     this.#onFatal(failure)

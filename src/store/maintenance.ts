@@ -6,6 +6,8 @@ import { KEY_LIFETIME_MS } from './idempotency-table.ts'
 const EVENTS_A_CALL = 500
 const ROWS_A_CALL = 100
 const KEYS_A_CALL = 500
+/** How long a change that found the disk full speaks for those to come. */
+const REFUSAL_COUNTS_MS = 10_000
 
 export interface Retention {
   /** ms since the epoch. */
@@ -46,10 +48,17 @@ export class Maintenance {
     })
   }
 
-  /** A real write, synced to the disk; the caller limits its rate. */
+  /**
+   * A real write, synced to the disk; the caller limits its rate. On a full disk it may still fit where a row does not,
+   * so it does not outweigh a change that was refused lately.
+   */
   writable(): { ok: boolean; reason: string | null } {
+    const { refusal } = this.#connection
+    if (refusal !== null && performance.now() - refusal.at < REFUSAL_COUNTS_MS) {
+      return { ok: false, reason: refusal.reason }
+    }
     try {
-      this.#connection.write(() => this.#statements.probe.run())
+      this.#connection.write(() => this.#statements.probe.run(), 'probe')
       return { ok: true, reason: null }
     } catch (error) {
       if (isRuntimeError(error, 'STORAGE_UNAVAILABLE')) return { ok: false, reason: error.message }

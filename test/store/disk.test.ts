@@ -107,6 +107,7 @@ if (canMount) {
     const { seqs, refusal } = await commitUntilRefused(store, 'full')
     assert.ok(seqs.length > 3)
     assertUnavailable(refusal, /the disk is full; free space/)
+    assert.equal(store.writable().ok, false, 'though the probe itself may still fit')
     await assert.rejects(store.commit(change(newLife('k8s-default|job|claim'), bulky('x'))), { status: 503 })
     assert.equal(store.newest('k8s-default|job|claim'), null)
     assertWhole(store, path, seqs)
