@@ -49,9 +49,13 @@ export function fromRow({ life, runtime_id, row }: LifeRow): Life {
   return { ...value, life }
 }
 
+/** Members that `Life` got since the first release of the store: rows written before do not have them. */
+const ADDED: Pick<Life, 'podControllers'> = { podControllers: [] }
+
 function parse(row: string): unknown {
   try {
-    return JSON.parse(row)
+    const value: unknown = JSON.parse(row)
+    return typeof value === 'object' && value !== null ? { ...ADDED, ...value } : null
   } catch {
     // No JSON is no life: `fromRow` says so.
     return null

@@ -21,6 +21,7 @@ export function newLife(id: string, more: Partial<Life> = {}): Life {
     verb: null,
     run: 1,
     open: true,
+    podControllers: [],
     gone: false,
     createdAt: T0,
     endedAt: null,

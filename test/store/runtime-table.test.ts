@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import type { Life } from '../../src/domain/life.ts'
 import { formatRuntimeId } from '../../src/domain/runtime-id.ts'
 import type { ListQuery } from '../../src/service/ports.ts'
+import { createStore } from '../../src/store/store.ts'
 import { tempStore } from '../helpers/store.ts'
 import { change, deletedLife, newLife, T0 } from './lives.ts'
 
@@ -223,6 +224,18 @@ test('K7, F-23: a damaged row is reported and left aside; every other one is the
     walk(store, { namespaces: '*', limit: 2 }).map(life => life.id.name),
     ['n0', 'n4'],
   )
+})
+
+test('K7: a row of an earlier version is read with what it lacks filled in', async t => {
+  const store = tempStore(t)
+  await add(store, WEB, { podControllers: ['rs'] })
+  store.close()
+  const raw = new Database(store.path)
+  raw.prepare(`UPDATE lives SET row = json_remove(row, '$.podControllers')`).run()
+  raw.close()
+  const again = createStore(store.path)
+  t.after(() => again.close())
+  assert.deepEqual(again.newest(WEB)?.podControllers, [])
 })
 
 test('K3: rows are streamed in steps, and commits go on between them', async t => {
