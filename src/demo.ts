@@ -22,7 +22,7 @@ function script(url: string): string {
   return `
 runtimed with a sandbox cluster: ${url}   (documentation: ${url}/docs, Ctrl-C ends it)
 
-  curl -sS -X POST ${url}/v1/runtimes -H 'content-type: application/json' -d '${body}'
+  curl -sS -w '\\n' -X POST ${url}/v1/runtimes -H 'content-type: application/json' -d '${body}'
 
   curl -sS '${job}/logs?follow=true'
 

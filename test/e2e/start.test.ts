@@ -76,8 +76,10 @@ describe('start', { concurrency: 3 }, () => {
     const child = await spawnDaemon(t, { kubeconfig: kubeconfigFile(t, sandbox.kubeconfig()) })
     const { body } = await child.api('POST', '/v1/runtimes', { image: 'busybox', name: 'web' })
     assert.equal(body.code, 'BACKEND_UNAVAILABLE')
-    const lines = child.output().trim().split('\n')
-    const told = lines.map(line => JSON.parse(line)).find(line => line.requestId === body.requestId && line.failure)
+    const told = await poll(
+      () => linesOf(child.output()).find(line => line.requestId === body.requestId && line.failure),
+      line => line !== undefined,
+    )
     assert.deepEqual(
       [told.failure.code, told.failure.message],
       [body.code, body.detail],
@@ -147,3 +149,10 @@ describe('start', { concurrency: 3 }, () => {
     assert.ok(sandbox.faults.requests({ verb: 'get' }).every(({ resource }) => resource === undefined))
   })
 })
+
+/** Whole lines only: the last one may still be on its way. */
+const linesOf = (output: string) =>
+  output
+    .split('\n')
+    .slice(0, -1)
+    .map(line => JSON.parse(line))
