@@ -11,7 +11,7 @@ import { type Client, type Daemon, kubeconfigFile, quick, startDaemon, type Wire
 import { Ledger } from './digest.ts'
 
 /** A deadline that a test can wait for and a loaded machine keeps. */
-export const impatient: ReflectorProfile = { ...quick, callDeadlineMs: 1_000 }
+export const impatient: ReflectorProfile = { ...quick, callDeadlineMs: 2_000 }
 
 export interface StageOptions {
   readonly sandbox?: SandboxOptions
