@@ -71,7 +71,8 @@ export function toRuntimeError(error: unknown): RuntimeError {
   // The JSON parser of the framework throws a SyntaxError of its own with this status.
   const isJson = (isFrameworks && INVALID_JSON.has(code)) || (error instanceof SyntaxError && statusCode === 400)
   if (isJson) {
-    return new RuntimeError('REQUEST_INVALID', 'cannot read the body: it is not a JSON object', { cause: error })
+    const why = 'it is no JSON object, or has a member __proto__ or constructor.prototype'
+    return new RuntimeError('REQUEST_INVALID', `cannot read the body: ${why}`, { cause: error })
   }
   if (isFrameworks && typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
     return frameworkProblem(statusCode, error)

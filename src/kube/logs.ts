@@ -40,7 +40,7 @@ export class KubeLogs implements Logs {
     if (options.container !== null && !isDnsLabel(options.container)) throw badContainer(life)
     const target = await this.#target(life, options)
     const waits = options.follow && !options.previous
-    if (target === null && !(waits && life.state === 'creating')) throw podNotFound(life)
+    if (target === null && !(waits && life.state === 'creating')) throw noPod(life)
     if (!waits) return await this.#once(life, target as LogTarget, options)
     return await this.#follow(life, target, options)
   }
@@ -190,9 +190,23 @@ function notReady(life: Life, target: LogTarget): RuntimeError {
   })
 }
 
+/** Not started yet is 409, as it is with a pod; an orphan, of which there is no row, may be anything. */
+function noPod(life: Life): RuntimeError {
+  const { life: row, run, open, started, state, reason } = life
+  const toCome = row !== 0 && (run === 0 || (open && !started))
+  if (!toCome) return podNotFound(life)
+  const runtimeId = formatRuntimeId(life.id)
+  const why = reason === null ? '' : ` (${reason})`
+  const then = state === 'created' ? 'start it first' : 'repeat, or use follow, which waits'
+  const message = `cannot read logs of ${runtimeId} yet: it is ${state} and has no pod${why}; ${then}`
+  return new RuntimeError('LOGS_NOT_READY', message, { runtimeId, ...(reason === null ? {} : { reason }) })
+}
+
 function podNotFound(life: Life): RuntimeError {
   const runtimeId = formatRuntimeId(life.id)
-  const why = life.reason === null ? '' : ` (${life.reason})`
+  const { state, endedAt } = life
+  const since = endedAt === null ? '' : ` since ${new Date(endedAt).toISOString()}`
+  const why = life.reason === null ? `; it is ${state}${since}` : ` (${life.reason}); it is ${state}${since}`
   return new RuntimeError('POD_NOT_FOUND', `cannot read logs of ${runtimeId}: it has no pod${why}`, {
     runtimeId,
     ...(life.reason === null ? {} : { reason: life.reason }),

@@ -66,10 +66,11 @@ export function logCases(test: Register): void {
     assert.match(gone.body.detail, /DeletedByRequest/)
   })
 
-  test('L4: no pod: 404 with the reason', async w => {
+  test('L4, L5: no pod yet: 409; no pod any more: 404, and why', async w => {
     const made = await w.deployment(waiting, { start: false })
     const reply = await w.logs(made.id)
-    assert.ok([404, 409].includes(reply.status), JSON.stringify(reply.body))
+    assert.deepEqual([reply.status, reply.body.code], [409, 'LOGS_NOT_READY'])
+    assert.match(reply.body.detail, /it is created and has no pod; start it first/)
     await w.accepted(made.id, 'start')
     await w.state(made.id, 'running')
     await w.accepted(made.id, 'stop')
@@ -79,6 +80,7 @@ export function logCases(test: Register): void {
       ({ status }) => status !== 200,
     )
     assert.deepEqual([stopped.status, stopped.body.code], [404, 'POD_NOT_FOUND'])
+    assert.match(stopped.body.detail, /it has no pod; it is stopped since 20/)
   })
 
   test('L5, B-94: not started yet is 409 with the reason why it waits', async w => {

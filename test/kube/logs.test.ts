@@ -92,7 +92,8 @@ test('L7, B-97, F-54: bytes as they were written, and no more of them than asked
 
 test('L4: no pod is 404 with the reason', async t => {
   const { backend } = await cluster(t)
-  const life = { ...(await made(backend, claim(), false)), state: 'stopped', reason: 'StoppedByRequest' } as const
+  const ended = { state: 'stopped', run: 1, open: false, reason: 'StoppedByRequest' } as const
+  const life = { ...(await made(backend, claim(), false)), ...ended }
   const error: RuntimeError = await refusal(backend.logs.read(life, PLAIN))
   assert.equal(error.code, 'POD_NOT_FOUND')
   assert.equal(error.reason, 'StoppedByRequest')
