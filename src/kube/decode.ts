@@ -18,8 +18,9 @@ export interface RawEvent {
   readonly object: RawObject
 }
 
-const ITEMS = '"items":['
-const BETWEEN = '},{"metadata":{"name":"'
+const ITEMS = Buffer.from('"items":[')
+const END = Buffer.from(']}')
+const BETWEEN = Buffer.from('},{"metadata":{"name":"')
 
 /**
  * A page of a list. Its objects are cut apart and decoded one by one, which leaves much less garbage than one great tree;
@@ -31,7 +32,7 @@ export function decodeList(body: Buffer): RawList {
   const close = body.lastIndexOf(']')
   const from = open + ITEMS.length
   const simple = open > 0 && close >= from && body.toString('latin1', close).trim() === ']}'
-  const list = asList(simple ? `${body.toString('utf8', 0, from)}]}` : body.toString('utf8'))
+  const list = asList(simple ? Buffer.concat([body.subarray(0, from), END]) : body)
   const { resourceVersion, continue: token } = list.metadata
   const items = simple ? itemsOf(body, from, close) : (list.items ?? [])
   return { version: resourceVersion || undefined, token: token || undefined, items }
@@ -42,8 +43,8 @@ interface ListBody {
   items?: RawObject[] | null
 }
 
-function asList(text: string): ListBody {
-  const list = parse(text) as Partial<ListBody> | null
+function asList(body: Buffer): ListBody {
+  const list = parse(body) as Partial<ListBody> | null
   if (typeof list?.metadata !== 'object' || !(Array.isArray(list.items) || list.items == null)) {
     throw new TypeError('not a list')
   }
@@ -56,9 +57,9 @@ function* itemsOf(body: Buffer, start: number, end: number): Generator<RawObject
     const to = next < 0 ? end : next + 1
     let item: RawObject
     try {
-      item = parse(body.toString('utf8', from, to)) as RawObject
+      item = parse(body.subarray(from, to)) as RawObject
     } catch {
-      yield* asList(body.toString('utf8')).items ?? [] // cut at the wrong place: once more, whole
+      yield* asList(body).items ?? [] // cut at the wrong place: once more, whole
       return
     }
     yield item
@@ -67,7 +68,7 @@ function* itemsOf(body: Buffer, start: number, end: number): Generator<RawObject
 }
 
 /** A line of a watch. Throws SyntaxError, or TypeError when it is no event. */
-export function decodeEvent(line: string): RawEvent {
+export function decodeEvent(line: Buffer): RawEvent {
   const event = parse(line) as Partial<RawEvent> | null
   if (typeof event?.type !== 'string' || typeof event.object !== 'object' || event.object === null) {
     throw new TypeError('not an event')
@@ -75,46 +76,69 @@ export function decodeEvent(line: string): RawEvent {
   return event as RawEvent
 }
 
-function parse(text: string): unknown {
-  const shorter = withoutManagedFields(text)
-  if (shorter === text) return JSON.parse(text)
+function parse(bytes: Buffer): unknown {
+  const shorter = withoutUnread(bytes)
+  if (shorter === null) return JSON.parse(bytes.toString('utf8'))
   try {
     return JSON.parse(shorter)
   } catch {
-    return JSON.parse(text)
+    return JSON.parse(bytes.toString('utf8'))
   }
 }
 
-const OPEN = '"managedFields":['
-const CLOSE = ']},"spec":'
+const MANAGED_FIELDS = { key: Buffer.from('"managedFields":'), value: Buffer.from('[{"manager":"') }
+const METADATA_END = Buffer.from(']},"spec":')
+const METADATA = { key: Buffer.from('"'), value: Buffer.from('metadata":{') }
+const ENV = { key: Buffer.from('"env":'), value: Buffer.from('[{"name":"') }
+const ARRAY_END = Buffer.from('}]')
+const ENV_END = Buffer.from('}],"resources":')
 const COMMA = 44
 
 /**
- * JSON text less metadata.managedFields, half of many an object and of no use here: cutting costs a fifth of parsing it.
- * It relies on the API server's order of keys (managedFields ends metadata, spec follows) and on quotes within strings
+ * JSON text less what is of no use here and makes up more than half of many an object, metadata.managedFields and the
+ * env of containers; null if there is none. Cutting it out of the bytes costs a tenth of parsing it. It relies on the API
+ * server's order of keys (managedFields ends metadata, spec follows; resources follow env) and on quotes within strings
  * being escaped; where the order is another, that part stays as it is.
  */
-export function withoutManagedFields(text: string): string {
-  let open = text.indexOf(OPEN)
-  if (open < 0) return text
-  const parts: string[] = []
+export function withoutUnread(bytes: Buffer): string | null {
+  let text = ''
   let from = 0
-  while (open >= 0) {
-    const close = text.indexOf(CLOSE, open)
-    if (close < 0) break
-    if (!text.slice(open, close).includes('"metadata":')) {
-      parts.push(text.slice(from, text.charCodeAt(open - 1) === COMMA ? open - 1 : open))
-      from = close + 1
-    }
-    open = text.indexOf(OPEN, Math.max(from, open + 1))
+  const cut = (open: number, end: number): void => {
+    text += bytes.toString('utf8', from, bytes[open - 1] === COMMA ? open - 1 : open)
+    from = end
   }
-  parts.push(text.slice(from))
-  return parts.join('')
+  for (let open = find(bytes, MANAGED_FIELDS, 0); open >= 0; ) {
+    const close = bytes.indexOf(METADATA_END, open)
+    if (close < 0) break
+    if (find(bytes.subarray(open, close), METADATA, 0) < 0) cut(open, close + 1)
+    open = find(bytes, MANAGED_FIELDS, Math.max(from, open + 1))
+  }
+  for (let open = find(bytes, ENV, from); open >= 0; ) {
+    const close = bytes.indexOf(ARRAY_END, open)
+    if (close < 0) break
+    if (startsAt(bytes, ENV_END, close)) cut(open, close + 2)
+    open = find(bytes, ENV, close)
+  }
+  return from === 0 ? null : text + bytes.toString('utf8', from)
+}
+
+/** Where the key begins. It is looked for by its value, whose first character is a rare one: quotes are everywhere. */
+function find(bytes: Buffer, { key, value }: { key: Buffer; value: Buffer }, from: number): number {
+  for (let at = bytes.indexOf(value, from); at >= 0; at = bytes.indexOf(value, at + 1)) {
+    const open = at - key.length
+    if (open >= from && startsAt(bytes, key, open)) return open
+  }
+  return -1
+}
+
+function startsAt(bytes: Buffer, what: Buffer, at: number): boolean {
+  for (let n = 0; n < what.length; n += 1) if (bytes[at + n] !== what[n]) return false
+  return true
 }
 
 const NEWLINE = 10
 
-/** Cuts a stream of bytes into lines of text; characters split over chunks stay whole. */
+/** Cuts a stream of bytes into lines; each is to be read at once, for its bytes are those of the chunk. */
 export class LineSplitter {
   readonly #limit: number
   #rest: Buffer[] = []
@@ -125,11 +149,11 @@ export class LineSplitter {
   }
 
   /** Calls back for each line that is now complete. Throws RangeError once a line is longer than the limit. */
-  push(chunk: Buffer, onLine: (line: string) => void): void {
+  push(chunk: Buffer, onLine: (line: Buffer) => void): void {
     let from = 0
     for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, from)) {
       this.#check(at - from)
-      onLine(this.#line(chunk, from, at))
+      onLine(this.#line(chunk.subarray(from, at)))
       from = at + 1
     }
     if (from === chunk.length) return
@@ -138,10 +162,9 @@ export class LineSplitter {
     this.#size += chunk.length - from
   }
 
-  #line(chunk: Buffer, from: number, to: number): string {
-    if (this.#size === 0) return chunk.toString('utf8', from, to)
-    this.#rest.push(chunk.subarray(from, to))
-    const line = Buffer.concat(this.#rest).toString('utf8')
+  #line(end: Buffer): Buffer {
+    if (this.#size === 0) return end
+    const line = Buffer.concat([...this.#rest, end])
     this.#rest = []
     this.#size = 0
     return line

@@ -219,7 +219,7 @@ export class Reflector {
   }
 
   /** One line of a watch. The version moves on only after the sink was told. Throws WatchFault. */
-  #take(line: string): void {
+  #take(line: Buffer): void {
     const { type, object } = read(line)
     if (type === 'ERROR') throw new WatchFault('status', statusOf(object))
     const version = object.metadata?.resourceVersion
@@ -255,7 +255,7 @@ export class Reflector {
   }
 }
 
-function read(line: string) {
+function read(line: Buffer) {
   try {
     return decodeEvent(line)
   } catch (cause) {

@@ -24,7 +24,7 @@ export interface WatchReading {
   readonly hardMs: number
   readonly onBytes: () => void
   /** May throw a WatchFault to end the reading. */
-  readonly onLine: (line: string) => void
+  readonly onLine: (line: Buffer) => void
 }
 
 /** `clean`: by the server. `silent`: not one byte came. */
@@ -68,7 +68,7 @@ export async function readWatch(reply: StreamReply, reading: WatchReading): Prom
       }
       reading.onBytes()
       splitter.push(chunk, line => {
-        if (line !== '' && !reading.signal.aborted) reading.onLine(line)
+        if (line.length > 0 && !reading.signal.aborted) reading.onLine(line)
       })
       rearm()
     }
