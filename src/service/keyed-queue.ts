@@ -13,6 +13,8 @@ export interface KeyedQueueOptions {
 /** Keys beyond `workers` that may wait for the disk: with them one sync serves a burst, and a turn stays below 100 ms. */
 const MAX_ASIDE = 96
 
+const MAX_AHEAD = 3
+
 /**
  * One queue a key (lifecycle.md §2.10): the reconciler's work and the verbs of users take turns, so nothing observed is
  * applied between the intent and the result of a verb. A key added while it waits is worked once, while it is worked
@@ -31,6 +33,8 @@ export class KeyedQueue {
   #pumping = false
   #closed = false
   #idle: Array<() => void> = []
+  /** Verbs that went ahead of what waits for the key. */
+  readonly #ahead = new Map<string, number>()
 
   constructor(options: KeyedQueueOptions) {
     this.#options = options
@@ -64,10 +68,13 @@ export class KeyedQueue {
     this.#timers.set(key, cancel)
   }
 
-  /** Runs a verb of this key alone; its result or error is the caller's. */
+  /**
+   * Runs a verb of this key alone; its result or error is the caller's. A verb goes ahead of work that waits, but only
+   * a few do: callers that never leave the key alone must not keep it from being observed.
+   */
   async run<T>(key: string, verb: () => Promise<T>): Promise<T> {
     const before = this.#busy.get(key) ?? Promise.resolve()
-    const turn = before.then(verb)
+    const turn = before.then(() => this.#giveWay(key)).then(verb)
     const done = turn.then(nothing, nothing)
     this.#hold(key, done)
     return await turn
@@ -105,6 +112,7 @@ export class KeyedQueue {
   async close(): Promise<void> {
     this.#closed = true
     this.#waiting.clear()
+    this.#ahead.clear()
     for (const cancel of this.#timers.values()) cancel()
     this.#timers.clear()
     for (const key of this.#awaited.keys()) this.#tell(this.#takeAwaited(key))
@@ -136,21 +144,33 @@ export class KeyedQueue {
   #pump(): void {
     for (const [key, fresh] of this.#waiting) {
       if (this.#working >= this.#options.workers) return
-      if (this.#busy.has(key)) continue
-      this.#waiting.delete(key)
-      this.#working++
-      const awaiting = this.#takeAwaited(key)
-      this.#hold(
-        key,
-        this.#reconcile(key, fresh).finally(() => {
-          this.#working--
-          this.#tell(awaiting)
-        }),
-      )
+      if (!this.#busy.has(key)) this.#hold(key, this.#work(key, fresh))
     }
     if (this.#waiting.size === 0 && this.#busy.size === 0) {
       for (const resolve of this.#idle.splice(0)) resolve()
     }
+  }
+
+  async #work(key: string, fresh: boolean): Promise<void> {
+    this.#waiting.delete(key)
+    this.#ahead.delete(key)
+    const awaiting = this.#takeAwaited(key)
+    this.#working++
+    try {
+      await this.#reconcile(key, fresh)
+    } finally {
+      this.#working--
+      this.#tell(awaiting)
+    }
+  }
+
+  /** Within the key's turn: what waits for it goes first once enough verbs went ahead of it. */
+  async #giveWay(key: string): Promise<void> {
+    const fresh = this.#waiting.get(key)
+    if (fresh === undefined) return
+    const ahead = this.#ahead.get(key) ?? 0
+    if (ahead < MAX_AHEAD) this.#ahead.set(key, ahead + 1)
+    else await this.#work(key, fresh)
   }
 
   #takeAwaited(key: string): ReadonlyArray<() => void> {

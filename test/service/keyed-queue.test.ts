@@ -129,3 +129,21 @@ test('F-17: keys that wait for the disk leave their worker to others, and keep t
   await queue.whenIdle()
   assert.deepEqual(begun, ['a', 'b', 'c', 'a'])
 })
+
+test('§2.10: callers that never leave a key alone do not keep it from being observed', async () => {
+  const order: string[] = []
+  const { queue } = queueOf(async key => void order.push(`observe ${key}`))
+  const verb = async (): Promise<void> => {
+    order.push('verb')
+    await new Promise(setImmediate)
+  }
+  // Always one waits while another is carried out.
+  const verbs = Array.from({ length: 12 }, () => queue.run('a', verb))
+  queue.add('a')
+  await Promise.all(verbs)
+  await queue.whenIdle()
+  const first = order.indexOf('observe a')
+  assert.ok(first > 0 && first <= 5, `observed after ${first} verbs`)
+  assert.equal(order.filter(step => step === 'verb').length, 12)
+  assert.equal(order.length, 13, 'and once only')
+})
