@@ -35,3 +35,18 @@ export function internLabels(
   }
   return labels
 }
+
+/** `text`, as the string `previous` where that says the same: it lives already. */
+export const same = <T extends string | undefined>(text: T, previous: T | undefined): T =>
+  text === previous ? (previous as T) : text
+
+/** Whether both are there, as long as each other, and equal one by one. */
+export function areSame<A, B>(
+  a: readonly A[] | undefined,
+  b: readonly B[] | undefined,
+  isEqual: (a: A, b: B) => boolean,
+): boolean {
+  if (!a || !b || a.length !== b.length) return false
+  for (let n = 0; n < a.length; n += 1) if (!isEqual(a[n] as A, b[n] as B)) return false
+  return true
+}

@@ -1,12 +1,10 @@
-import { intern, internLabels, shared } from './intern.ts'
+import { areSame, intern, same, shared } from './intern.ts'
 import type { Deployment, Job, KubeObjects, ObjectMeta, Pod } from './objects.ts'
+import { type KnownMeta, trimMeta } from './trim-meta.ts'
 
 /**
  * Objects as they are cached: 100,000 Deployments and as many Pods are to fit into 300 MB, so what repeats is kept once.
  */
-
-/** What every cached object has. */
-export type KnownMeta = ObjectMeta & { name: string; namespace: string; uid: string; resourceVersion: string }
 
 /** A cached object: the shape of the real one, fields that nobody here reads left out. Never change one. */
 export type Trimmed<T> = T & { readonly metadata: KnownMeta }
@@ -27,21 +25,31 @@ export interface Records {
   Pod: PodRecord
 }
 
-export function trimDeployment(object: Deployment): DeploymentRecord {
+/** `previous` is the cached record of the same uid, if there is one: what did not change is taken from it. */
+export function trimDeployment(object: Deployment, previous?: DeploymentRecord): DeploymentRecord {
   const { spec } = object
   const containers = spec?.template?.spec?.containers ?? []
+  const before = previous?.spec
+  const same =
+    before && before.replicas === spec?.replicas && areSame(before.template?.spec?.containers, containers, isContainer)
   return {
-    metadata: trimMeta(object),
-    spec: shared(`deployment spec ${spec?.replicas} ${keyOf(containers)}`, () => {
-      return { replicas: spec?.replicas, template: trimTemplate(containers) }
-    }),
-    status: trimDeploymentStatus(object.status),
+    metadata: trimMeta(object, previous?.metadata),
+    spec: same ? before : deploymentSpec(spec?.replicas, containers),
+    status: trimDeploymentStatus(object.status, previous?.status),
   } as DeploymentRecord
 }
 
+const deploymentSpec = (replicas: number | undefined, containers: Containers) =>
+  shared(`deployment spec ${replicas} ${keyOf(containers)}`, () => ({ replicas, template: trimTemplate(containers) }))
+
+type DeploymentStatus = Deployment['status']
+
 /** Deployments that are well are well in the same way: they share one status. */
-function trimDeploymentStatus(status: Deployment['status']): Deployment['status'] {
-  const conditions = status?.conditions?.map(trimCondition)
+function trimDeploymentStatus(status: DeploymentStatus, previous: DeploymentStatus): DeploymentStatus {
+  const conditions = trimConditions(status?.conditions, previous?.conditions)
+  if (previous && conditions === previous.conditions && COUNTS.every(name => previous[name] === status?.[name])) {
+    return previous
+  }
   const trimmed = {
     observedGeneration: status?.observedGeneration,
     replicas: status?.replicas,
@@ -51,10 +59,20 @@ function trimDeploymentStatus(status: Deployment['status']): Deployment['status'
     unavailableReplicas: status?.unavailableReplicas,
     ...(status?.terminatingReplicas === undefined ? {} : { terminatingReplicas: status.terminatingReplicas }),
     conditions,
-  } as Deployment['status']
+  } as DeploymentStatus
   if (!conditions?.every(({ lastTransitionTime }) => lastTransitionTime === undefined)) return trimmed
-  return shared(`deployment status ${JSON.stringify(trimmed)}`, () => trimmed as object) as Deployment['status']
+  return shared(`deployment status ${JSON.stringify(trimmed)}`, () => trimmed as object) as DeploymentStatus
 }
+
+const COUNTS = [
+  'observedGeneration',
+  'replicas',
+  'updatedReplicas',
+  'readyReplicas',
+  'availableReplicas',
+  'unavailableReplicas',
+  'terminatingReplicas',
+] as const
 
 export function trimJob(object: Job): JobRecord {
   const { spec, status } = object
@@ -75,7 +93,7 @@ export function trimJob(object: Job): JobRecord {
       terminating: status?.terminating,
       startTime: intern(status?.startTime),
       completionTime: intern(status?.completionTime),
-      conditions: status?.conditions?.map(trimCondition),
+      conditions: trimConditions(status?.conditions, undefined),
     },
   } as JobRecord
 }
@@ -85,26 +103,45 @@ export function trimPod(object: Pod, previous?: PodRecord): PodRecord {
   const { spec, status } = object
   const askedAt = previous?.runtimedDeletionAskedAt ?? deletionAskedAt(object.metadata)
   const record = {
-    metadata: trimMeta(object),
-    spec: trimPodSpec(spec),
-    status: {
-      phase: intern(status?.phase),
-      podIP: status?.podIP,
-      startTime: intern(status?.startTime),
-      conditions: status?.conditions?.filter(isPodNews).map(trimCondition),
-      containerStatuses: status?.containerStatuses?.map(trimContainerStatus),
-      ...rareStatus(status),
-    },
+    metadata: trimMeta(object, previous?.metadata),
+    spec: trimPodSpec(spec, previous?.spec),
+    status: trimPodStatus(status, previous?.status),
   } as PodRecord
   return askedAt === undefined ? record : { ...record, runtimedDeletionAskedAt: askedAt }
 }
 
-function trimPodSpec(spec: Pod['spec']) {
+function trimPodSpec(spec: Pod['spec'], previous: Pod['spec']): Pod['spec'] {
   const { nodeName, terminationGracePeriodSeconds, restartPolicy, containers = [] } = spec ?? {}
+  if (
+    previous &&
+    previous.nodeName === nodeName &&
+    previous.terminationGracePeriodSeconds === terminationGracePeriodSeconds &&
+    previous.restartPolicy === restartPolicy &&
+    areSame(previous.containers, containers, isContainer)
+  ) {
+    return previous
+  }
   const key = `pod spec ${nodeName} ${terminationGracePeriodSeconds} ${restartPolicy} ${keyOf(containers)}`
   return shared(key, () => {
     return { nodeName, terminationGracePeriodSeconds, restartPolicy, containers: trimContainers(containers) }
-  })
+  }) as Pod['spec']
+}
+
+function trimPodStatus(status: Pod['status'], previous: Pod['status']): Pod['status'] {
+  const trimmed = {
+    phase: intern(status?.phase),
+    podIP: same(status?.podIP, previous?.podIP),
+    startTime: intern(status?.startTime),
+    conditions: trimConditions(status?.conditions?.filter(isPodNews), previous?.conditions),
+    containerStatuses: trimContainerStatuses(status?.containerStatuses, previous?.containerStatuses),
+  } as NonNullable<Pod['status']>
+  if (status?.reason) trimmed.reason = intern(status.reason)
+  if (status?.message) trimmed.message = intern(status.message)
+  if (status?.observedGeneration !== undefined) trimmed.observedGeneration = status.observedGeneration
+  if (status?.initContainerStatuses) {
+    trimmed.initContainerStatuses = trimContainerStatuses(status.initContainerStatuses, previous?.initContainerStatuses)
+  }
+  return trimmed
 }
 
 /** The transform of each watched kind, as an informer wants it. */
@@ -117,57 +154,6 @@ function deletionAskedAt(metadata: ObjectMeta | undefined): number | undefined {
   if (!metadata?.deletionTimestamp || grace === 0) return undefined
   const at = Date.parse(metadata.deletionTimestamp)
   return Number.isNaN(at) ? undefined : at - grace * 1000
-}
-
-function rareStatus(status: Pod['status']) {
-  return {
-    ...(status?.reason ? { reason: intern(status.reason) } : {}),
-    ...(status?.message ? { message: intern(status.message) } : {}),
-    ...(status?.observedGeneration === undefined ? {} : { observedGeneration: status.observedGeneration }),
-    ...(status?.initContainerStatuses
-      ? { initContainerStatuses: status.initContainerStatuses.map(trimContainerStatus) }
-      : {}),
-  }
-}
-
-function trimMeta({ metadata }: { metadata?: ObjectMeta }): KnownMeta {
-  const from = metadata as KnownMeta
-  const meta: KnownMeta = {
-    name: from.name,
-    namespace: intern(from.namespace),
-    uid: from.uid,
-    resourceVersion: from.resourceVersion,
-    generation: from.generation,
-    creationTimestamp: intern(from.creationTimestamp),
-    labels: internLabels(from.labels, from.name),
-    annotations: ownAnnotations(from.annotations),
-    ownerReferences: from.ownerReferences?.map(({ kind, name, uid, controller }) => {
-      return { kind: intern(kind), name, uid, controller } as OwnerReference
-    }),
-  }
-  if (from.deletionTimestamp !== undefined) {
-    meta.deletionTimestamp = from.deletionTimestamp
-    meta.deletionGracePeriodSeconds = from.deletionGracePeriodSeconds
-  }
-  if (from.finalizers !== undefined) meta.finalizers = from.finalizers.map(intern)
-  return meta
-}
-
-type OwnerReference = NonNullable<ObjectMeta['ownerReferences']>[number]
-
-const OWN_ANNOTATION = 'runtimed.dev/'
-/** Which container a log is of, where nobody says. */
-const DEFAULT_CONTAINER = 'kubectl.kubernetes.io/default-container'
-
-function ownAnnotations(all: ObjectMeta['annotations']): ObjectMeta['annotations'] {
-  if (all === undefined) return undefined
-  let own: Record<string, string> | undefined
-  for (const name in all) {
-    if (!name.startsWith(OWN_ANNOTATION) && name !== DEFAULT_CONTAINER) continue
-    own ??= {}
-    own[name] = all[name] as string
-  }
-  return own
 }
 
 interface Condition {
@@ -184,9 +170,20 @@ const isPodNews = ({ type }: Condition): boolean => type !== 'Initialized' && ty
 /** While these are True all is well: message and time are left out, and one object serves all. */
 const QUIET = new Set(['PodScheduled', 'ContainersReady', 'Available', 'Progressing'])
 
-function trimCondition({ type, status, reason, message, lastTransitionTime }: Condition): Condition {
-  if (status === 'True' && QUIET.has(type))
-    return shared(`${type} ${reason}`, () => ({ type, status, reason }) as Condition)
+function trimConditions<T extends Condition>(all: T[] | undefined, previous: T[] | undefined): T[] | undefined {
+  if (!all) return undefined
+  const trimmed = all.map((condition, n) => trimCondition(condition, previous?.[n])) as T[]
+  return areSame(previous, trimmed, Object.is) ? previous : trimmed
+}
+
+function trimCondition(condition: Condition, previous: Condition | undefined): Condition {
+  const { type, status, reason, message, lastTransitionTime } = condition
+  const quiet = status === 'True' && QUIET.has(type)
+  if (previous && previous.type === type && previous.status === status && previous.reason === reason) {
+    if (quiet) return previous
+    if (previous.message === message && previous.lastTransitionTime === lastTransitionTime) return previous
+  }
+  if (quiet) return shared(`${type} ${reason}`, () => ({ type, status, reason }) as Condition)
   return {
     type: intern(type),
     status: intern(status),
@@ -200,6 +197,9 @@ type Containers = NonNullable<Pod['spec']>['containers']
 type ContainerStatus = NonNullable<NonNullable<Pod['status']>['containerStatuses']>[number]
 type ContainerState = NonNullable<ContainerStatus['state']>
 
+const isContainer = (a: { name: string; image?: string }, b: { name: string; image?: string }): boolean =>
+  a.name === b.name && a.image === b.image
+
 const keyOf = (containers: Containers): string => containers.map(({ name, image }) => `${name} ${image}`).join('\n')
 
 function trimContainers(containers: Containers | undefined): { name: string; image: string | undefined }[] {
@@ -212,6 +212,28 @@ function trimTemplate(containers: Containers | undefined) {
   return shared(`template ${keyOf(all)}`, () => ({ spec: { containers: trimContainers(all) } }))
 }
 
+function trimContainerStatuses(all: ContainerStatus[] | undefined, previous: ContainerStatus[] | undefined) {
+  if (!all) return undefined
+  if (areSame(previous, all, isContainerStatus)) return previous
+  return all.map(trimContainerStatus) as ContainerStatus[]
+}
+
+/** Of containers that run and never ended before, which most do. */
+const isContainerStatus = (a: ContainerStatus, b: ContainerStatus): boolean =>
+  a.state?.running != null &&
+  b.state?.running != null &&
+  a.state.running.startedAt === b.state.running.startedAt &&
+  a.lastState === undefined &&
+  isEmpty(b.lastState) &&
+  a.ready === b.ready &&
+  a.restartCount === b.restartCount &&
+  isContainer(a, b)
+
+function isEmpty(object: object | undefined): boolean {
+  for (const _ in object) return false
+  return true
+}
+
 function trimContainerStatus({ name, image, state, lastState, ready, restartCount }: ContainerStatus) {
   return {
     name: intern(name),
@@ -219,7 +241,7 @@ function trimContainerStatus({ name, image, state, lastState, ready, restartCoun
     ready,
     restartCount,
     state: trimState(state),
-    lastState: lastState && Object.keys(lastState).length > 0 ? trimState(lastState) : undefined,
+    lastState: isEmpty(lastState) ? undefined : trimState(lastState),
   }
 }
 
