@@ -156,7 +156,7 @@ export class Informer<K extends keyof Records> {
   #sink(): ReflectorSink {
     return {
       begin: rewound => {
-        this.#shown = new Set()
+        this.#shown = this.#size === 0 ? null : new Set() // into an empty cache nothing comes that is not shown
         this.#rewound = rewound
       },
       page: objects => {
@@ -202,8 +202,8 @@ export class Informer<K extends keyof Records> {
     names.set(name, record)
     if (previous === undefined) this.#size += 1
     for (const index of this.#indexes.values()) {
-      if (previous) index.remove(previous)
-      index.add(record)
+      if (previous) index.replace(previous, record)
+      else index.add(record)
     }
   }
 

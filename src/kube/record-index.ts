@@ -23,6 +23,17 @@ export class RecordIndex<R> {
     else this.#records.set(value, Array.isArray(found) ? [...found, record] : [found, record])
   }
 
+  /** `record` in the place of `previous`. */
+  replace(previous: R, record: R): void {
+    const value = this.#key(record)
+    if (value !== undefined && this.#records.get(value) === previous && this.#key(previous) === value) {
+      this.#records.set(value, record)
+      return
+    }
+    this.remove(previous)
+    this.add(record)
+  }
+
   remove(record: R): void {
     const value = this.#key(record)
     if (value === undefined) return

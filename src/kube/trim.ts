@@ -173,8 +173,16 @@ const QUIET = new Set(['PodScheduled', 'ContainersReady', 'Available', 'Progress
 function trimConditions<T extends Condition>(all: T[] | undefined, previous: T[] | undefined): T[] | undefined {
   if (!all) return undefined
   const trimmed = all.map((condition, n) => trimCondition(condition, previous?.[n])) as T[]
-  return areSame(previous, trimmed, Object.is) ? previous : trimmed
+  if (areSame(previous, trimmed, Object.is)) return previous
+  if (!trimmed.every(isShort)) return trimmed
+  return shared(`conditions ${trimmed.map(conditionKey).join('\n')}`, () => trimmed)
 }
+
+/** Without a text of its own: others will be like it. */
+const isShort = ({ message }: Condition): boolean => !message
+
+const conditionKey = ({ type, status, reason, message, lastTransitionTime }: Condition): string =>
+  `${type} ${status} ${reason} ${message} ${lastTransitionTime}`
 
 function trimCondition(condition: Condition, previous: Condition | undefined): Condition {
   const { type, status, reason, message, lastTransitionTime } = condition
@@ -215,16 +223,21 @@ function trimTemplate(containers: Containers | undefined) {
 function trimContainerStatuses(all: ContainerStatus[] | undefined, previous: ContainerStatus[] | undefined) {
   if (!all) return undefined
   if (areSame(previous, all, isContainerStatus)) return previous
-  return all.map(trimContainerStatus) as ContainerStatus[]
+  const make = (): ContainerStatus[] => all.map(trimContainerStatus) as ContainerStatus[]
+  return all.every(isRunning) ? shared(`running ${all.map(runningKey).join('\n')}`, make) : make()
 }
 
-/** Of containers that run and never ended before, which most do. */
+/** Running, and never ended before. */
+const isRunning = ({ state, lastState }: ContainerStatus): boolean => Boolean(state?.running) && isEmpty(lastState)
+
+const runningKey = ({ name, image, ready, restartCount, state }: ContainerStatus): string =>
+  `${name} ${image} ${ready} ${restartCount} ${state?.running?.startedAt}`
+
+/** Of containers that run and never ended before, which most do; others are made anew. */
 const isContainerStatus = (a: ContainerStatus, b: ContainerStatus): boolean =>
-  a.state?.running != null &&
-  b.state?.running != null &&
-  a.state.running.startedAt === b.state.running.startedAt &&
-  a.lastState === undefined &&
-  isEmpty(b.lastState) &&
+  isRunning(a) &&
+  isRunning(b) &&
+  a.state?.running?.startedAt === b.state?.running?.startedAt &&
   a.ready === b.ready &&
   a.restartCount === b.restartCount &&
   isContainer(a, b)
