@@ -1,4 +1,5 @@
 import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino'
+import { isRuntimeError } from './errors.ts'
 
 /** Longest line in bytes; collectors split longer ones, and half a JSON object is none. */
 export const MAX_LINE_BYTES = 16_384
@@ -92,10 +93,13 @@ export function serialiseError(error: unknown, depth = 0): SerialisedError {
   if (typeof code === 'string' || typeof code === 'number') out.code = code
   if (typeof status === 'number') out.status = status
   if (typeof reason === 'string') out.reason = clip(reason)
-  if (frames.length > 0) out.stack = clip(frames.join('\n'))
+  // A RuntimeError says all by its code and message; where it was thrown would only fill the log of an outage.
+  if (frames.length > 0 && !isExpected(error)) out.stack = clip(frames.join('\n'))
   if (error.cause !== undefined && depth < MAX_CAUSES) out.cause = serialiseError(error.cause, depth + 1)
   return out
 }
+
+const isExpected = (error: Error): boolean => isRuntimeError(error) && error.code !== 'INTERNAL_ERROR'
 
 function describe(value: unknown): string {
   try {

@@ -93,6 +93,8 @@ export interface Life {
   /** uids of its ReplicaSets, newest last: whose its pods are need not be asked again after a restart. */
   readonly podControllers: readonly string[]
 
+  /** Reason of the Exited of the newest run, null if it ended by itself or has not ended. */
+  readonly exitReason: string | null
   readonly exitCode: number | null
   /** Causes of the Warnings already given in this run. */
   readonly warned: readonly string[]

@@ -69,12 +69,13 @@ export function started(draft: Draft, at: number | null): void {
 const CALM = { ready: false, reason: null, message: null, hint: null, failingSince: null, startBy: null } as const
 
 /**
- * `message` of an Exited is "0", as the seed says; never an exit code. A stopped row has no reason (`expected.json` of the
- * recordings): there is nothing to mend; why it stopped is told by the event.
+ * `message` of an Exited is "0", as the seed says; never an exit code. A stopped row has no reason of its own (the
+ * recordings' `expected.json`); why it stopped is kept beside it.
  */
 export function exited(draft: Draft, reason: string | null, at: number | null, message = '0'): void {
   const time = emit(draft, { type: 'ContainerExited', reason, message, exitCode: draft.life.exitCode, at })
   change(draft, { ...CALM, verb: verbAfterEnd(draft.life, 'stopped'), state: 'stopped', open: false, endedAt: time })
+  change(draft, { exitReason: reason })
 }
 
 export function failed(draft: Draft, reason: string, message: string | null, at: number | null): void {
@@ -109,7 +110,12 @@ export function endByStop(draft: Draft, stop: VerbInHand, at: number | null): vo
   const { life } = draft
   const byRequest = stop.cause === null || stop.cause === 'StoppedByRequest'
   if (!life.open) {
-    change(draft, { ...CALM, state: byRequest ? 'stopped' : 'failed', verb: null })
+    change(draft, {
+      ...CALM,
+      state: byRequest ? 'stopped' : 'failed',
+      reason: byRequest ? null : stop.cause,
+      verb: null,
+    })
   } else if (byRequest) exited(draft, 'StoppedByRequest', at)
   else failed(draft, stop.cause ?? 'StartTimeout', life.message, at)
 }
@@ -137,6 +143,7 @@ export function allot(draft: Draft, now: number, standing: Standing): void {
     startBy: startByFrom(startTimeoutSeconds, now),
     suspendedByUs: false,
     standing,
+    exitReason: null,
     exitCode: null,
     warned: [],
     warningsAt: null,

@@ -39,6 +39,7 @@ const UNSEEN = {
   suspendedByUs: false,
   standing: NO_STANDING,
   podControllers: [],
+  exitReason: null,
   exitCode: null,
   warned: [],
   failingSince: null,

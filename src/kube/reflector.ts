@@ -167,7 +167,10 @@ export class Reflector {
         return { wait: 'backoff', failure: 'the cluster showed an older list than before' }
       }
       const { kind, namespace, log } = this.#options
-      log.warn({ kind, namespace, from: this.#highest, to: version }, 'rv-rewind')
+      log.warn(
+        { kind, namespace, from: this.#highest, to: version },
+        'rv-rewind: the cluster went back in time (restored, or another one); it is believed from now on',
+      )
     }
     this.#rewind = null
     this.#options.sink.begin(back)

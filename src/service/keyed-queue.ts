@@ -57,7 +57,7 @@ export class KeyedQueue {
     await promise
   }
 
-  /** Works the key at a later time, unless it is worked before. One timer a key: the sooner of two wins. */
+  /** Works the key at a later time, unless it is worked before. One timer a key: the later call wins, it knows more. */
   addAfter(key: string, ms: number): void {
     if (this.#closed || this.#waiting.has(key)) return
     this.#cancelTimer(key)

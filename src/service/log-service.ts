@@ -13,6 +13,8 @@ import type { TakeUp } from './take-up.ts'
 /** Kept of a run's log when it ends by itself. */
 export const KEPT_TAIL_BYTES = 64 * 1024
 const TAIL_LINES = 5000
+/** The kept tail is of this container's last run. */
+const MAIN_CONTAINER = 'main'
 const TAIL_DEADLINE_MS = 10_000
 const TAILS_AT_ONCE = 4
 
@@ -67,7 +69,8 @@ export class LogService {
   #kept(life: Life, query: LogQuery, error: RuntimeError | null): { body: Readable; kept: boolean } {
     const bytes = this.#options.table.tail(life.life)
     const key = formatRuntimeId(life.id)
-    if (bytes === null) throw error ?? podGone(key, life)
+    const ofMain = !query.previous && (query.container === undefined || query.container === MAIN_CONTAINER)
+    if (bytes === null || !ofMain) throw error ?? podGone(key, life)
     const lines = lastLines(bytes, query.tail)
     return { body: Readable.from(lines.length === 0 ? [] : [lines.subarray(0, query.limitBytes)]), kept: true }
   }

@@ -35,7 +35,7 @@ export class Views {
       state: life.state,
       ready: life.ready,
       monitored: isMonitored(life),
-      reason: life.reason,
+      reason: life.reason ?? (life.state === 'stopped' ? life.exitReason : null),
       message: life.message,
       hint: life.hint,
       exitCode: life.exitCode,

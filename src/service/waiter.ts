@@ -17,10 +17,11 @@ export type Reached = 'reached' | 'unreachable' | 'open'
  */
 export function reached(life: Life, aim: WaitQuery['for'], run: number): Reached {
   const over = life.state === 'deleted'
+  const ending = over || life.state === 'deleting' || life.verb?.verb === 'delete'
   if (aim === 'deleted') return over ? 'reached' : 'open'
   if (aim === 'ended') return over || hasEnded(life, run) ? 'reached' : 'open'
   if (life.state === 'running' && life.run >= run) return 'reached'
-  return over || endedForGood(life) ? 'unreachable' : 'open'
+  return ending || endedForGood(life) ? 'unreachable' : 'open'
 }
 
 const hasEnded = (life: Life, run: number): boolean => run > 0 && (life.run > run || (life.run === run && !life.open))

@@ -50,7 +50,7 @@ export function fromRow({ life, runtime_id, row }: LifeRow): Life {
 }
 
 /** Members that `Life` got since the first release of the store: rows written before do not have them. */
-const ADDED: Pick<Life, 'podControllers'> = { podControllers: [] }
+const ADDED: Pick<Life, 'podControllers' | 'exitReason'> = { podControllers: [], exitReason: null }
 
 function parse(row: string): unknown {
   try {

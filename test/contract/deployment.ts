@@ -108,7 +108,7 @@ export function deploymentCases(test: Register): void {
     assert.equal((await w.get(made.id)).body.state, 'stopping')
     assert.equal((await w.pods(made)).length, 1)
     const stopped = await w.state(made.id, 'stopped')
-    assert.equal(stopped.exitCode, 137)
+    assert.deepEqual([stopped.exitCode, stopped.reason], [137, 'StoppedByRequest'])
     assert.deepEqual(
       (await w.pods(made)).filter(pod => pod.status.phase === 'Running'),
       [],

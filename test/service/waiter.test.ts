@@ -23,6 +23,13 @@ const cases: Array<[string, Life, WaitQuery['for'], number, string]> = [
   ['a stopped Deployment can be started', lifeOf('deployment', ended), 'running', 2, 'open'],
   ['an ended Job cannot run again', lifeOf('job', ended), 'running', 2, 'unreachable'],
   ['a Job that we suspended can', lifeOf('job', { ...ended, suspendedByUs: true }), 'running', 2, 'open'],
+  [
+    'one that is being deleted cannot',
+    lifeOf('deployment', { state: 'deleting', open: true }),
+    'running',
+    1,
+    'unreachable',
+  ],
   ['a deleted one cannot', lifeOf('deployment', { state: 'deleted', open: false }), 'running', 1, 'unreachable'],
   ['ended: this run has', lifeOf('job', ended), 'ended', 2, 'reached'],
   ['ended: this run has not', lifeOf('job', running), 'ended', 2, 'open'],

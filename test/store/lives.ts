@@ -22,6 +22,7 @@ export function newLife(id: string, more: Partial<Life> = {}): Life {
     run: 1,
     open: true,
     podControllers: [],
+    exitReason: null,
     gone: false,
     createdAt: T0,
     endedAt: null,
