@@ -153,7 +153,6 @@ export class Informers {
       newestKnown: () => rewind.newestKnown(kind, namespace),
       onRewind: () => rewind.onRewind(kind, namespace),
     })
-    const indexes = { [BY_WORKLOAD]: workloadKeyOf }
     return {
       Deployment: new Informer({
         ...common,
@@ -162,12 +161,15 @@ export class Informers {
         transform: TRIM.Deployment,
       }),
       Job: new Informer({ ...common, ...rewinding('job'), kind: 'Job', transform: TRIM.Job }),
-      Pod: new Informer({ ...common, ...rewinding('pod'), kind: 'Pod', transform: TRIM.Pod, indexes }),
+      Pod: new Informer({ ...common, ...rewinding('pod'), kind: 'Pod', transform: TRIM.Pod, indexes: POD_INDEXES }),
     }
   }
 }
 
 const keyOf = (namespace: string, kind: Kind, name: string): string => `${namespace}|${kind}|${name}`
+
+/** What pods are found by. */
+export const POD_INDEXES = { [BY_WORKLOAD]: workloadKeyOf }
 
 function workloadKeyOf({ metadata }: PodRecord): string | undefined {
   const workload = workloadOfPod(metadata)

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { decodeEvent, decodeList, type RawList, type RawObject } from './decode.ts'
+import { decodeEvent, decodeList, free, type RawList, type RawObject } from './decode.ts'
 import { readStatus } from './errors.ts'
 import { collectionPath } from './objects.ts'
 import { judgeFailure, statusOf } from './reflector-failure.ts'
@@ -142,6 +142,7 @@ export class Reflector {
         if (doubt) return doubt
       }
       sink.page(page.items)
+      free(reply.body)
       await nextTurn()
       if (signal.aborted) return { wait: 'none' }
     } while (page.token !== undefined)

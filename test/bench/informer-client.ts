@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { get } from 'node:http'
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import type { KubernetesObject, Informer as LibraryInformer, ObjectCache } from '@kubernetes/client-node'
 
@@ -31,6 +32,7 @@ function peak(): number | null {
 
 async function ours(): Promise<Side> {
   const { Informer } = await import('../../src/kube/informer.ts')
+  const { POD_INDEXES } = await import('../../src/kube/informers.ts')
   const { Transport } = await import('../../src/kube/transport.ts')
   const { productionProfile } = await import('../../src/kube/reflector-profile.ts')
   const { TRIM } = await import('../../src/kube/trim.ts')
@@ -54,15 +56,7 @@ async function ours(): Promise<Side> {
     log: quiet,
   }
   const deployments = new Informer({ ...common, kind: 'Deployment', transform: TRIM.Deployment })
-  const pods = new Informer({
-    ...common,
-    kind: 'Pod',
-    transform: TRIM.Pod,
-    indexes: {
-      workload: ({ metadata }) => metadata.labels?.['gobrave-workload'],
-      owner: ({ metadata }) => metadata.ownerReferences?.find(owner => owner.controller)?.uid,
-    },
-  })
+  const pods = new Informer({ ...common, kind: 'Pod', transform: TRIM.Pod, indexes: POD_INDEXES })
   return {
     size: () => deployments.size + pods.size,
     start: async onEvent => {
@@ -102,12 +96,30 @@ async function settle(): Promise<void> {
   await new Promise(resolve => setTimeout(resolve, 200))
 }
 
-async function watchRate(subject: { seen: number }, plural: Plural, wanted: number) {
+/** Counts the changes that reached the cache, and tells when there are enough of them. */
+class Counter {
+  #seen = 0
+  #goal = Number.POSITIVE_INFINITY
+  #reached = Promise.withResolvers<void>()
+
+  add(): void {
+    this.#seen += 1
+    if (this.#seen === this.#goal) this.#reached.resolve()
+  }
+
+  async more(wanted: number): Promise<void> {
+    this.#goal = this.#seen + wanted
+    this.#reached = Promise.withResolvers()
+    await this.#reached.promise
+  }
+}
+
+async function watchRate(counter: Counter, plural: Plural, wanted: number) {
   const cpu = process.cpuUsage()
   const started = performance.now()
-  const goal = subject.seen + wanted
-  await fetch(`${url}/emit?kind=${plural}&events=${wanted}`)
-  while (subject.seen < goal) await new Promise(resolve => setTimeout(resolve, 1))
+  const all = counter.more(wanted)
+  get(`${url}/emit?kind=${plural}&events=${wanted}`, reply => reply.resume())
+  await all
   const seconds = (performance.now() - started) / 1000
   const { user, system } = process.cpuUsage(cpu)
   return { perSecond: Math.round(wanted / seconds), perCpuSecond: Math.round((wanted / (user + system)) * 1e6) }
@@ -116,13 +128,11 @@ async function watchRate(subject: { seen: number }, plural: Plural, wanted: numb
 async function measure(): Promise<void> {
   const subject = side === 'ours' ? await ours() : await clientNode()
   const base = memory().rssMb
-  const counter = { seen: 0 }
+  const counter = new Counter()
   const delay = monitorEventLoopDelay({ resolution: 5 })
   delay.enable()
   const started = performance.now()
-  await subject.start(() => {
-    counter.seen += 1
-  })
+  await subject.start(() => counter.add())
   const listSeconds = (performance.now() - started) / 1000
   await new Promise(resolve => setTimeout(resolve, 50))
   const listBlockMs = Math.round(delay.max / 1e6)
