@@ -28,7 +28,7 @@ const CAUSE = new Error(
   ].join('\n'),
 )
 /** What no caller may see, though the log may. */
-const INNER = ['10.11.12.13', 'ECONNREFUSED', 'PRIVATE KEY', '/work/', 'at ', '.ts:']
+const INNER = ['10.11.12.13', 'ECONNREFUSED', 'PRIVATE KEY', process.cwd(), 'at ', '.ts:']
 
 const FAILURES: ReadonlyArray<[what: string, error: unknown, status: number]> = [
   ['an unknown error', CAUSE, 500],
