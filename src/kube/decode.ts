@@ -100,6 +100,11 @@ const METADATA_END = Buffer.from(']},"spec":')
 const ENV = { key: Buffer.from('"env":'), value: Buffer.from('[{"name":"') }
 const ARRAY_END = Buffer.from('}]')
 const ENV_END = Buffer.from('}],"resources":')
+const CONDITIONS = { key: Buffer.from('"conditions":'), value: Buffer.from('[{"type":"') }
+const NEXT_CONDITION = Buffer.from('},{"type":"')
+/** Said of every pod that came up, and read by nobody. */
+const NO_NEWS = [Buffer.from('{"type":"PodReadyToStartContainers",'), Buffer.from('{"type":"Initialized",')]
+const BRACE = 125
 /** What is left of one text, put together before it becomes a string: joining strings costs JSON.parse a copy. */
 let left = Buffer.alloc(0)
 const MOST_LEFT = 256 * 1024
@@ -107,8 +112,8 @@ const BRACKET = 93
 const COMMA = 44
 
 /**
- * JSON text less what is of no use here and makes up more than half of many an object, metadata.managedFields and the
- * env of containers; null if there is none. Cutting it out of the bytes costs a tenth of parsing it. It relies on the API
+ * JSON text less what is of no use here and makes up more than half of many an object, metadata.managedFields, the env of
+ * containers and the first conditions of a pod; null if there is none. Cutting it out of the bytes costs a tenth of parsing it. It relies on the API
  * server's order of keys (managedFields ends metadata, spec follows; resources follow env), on neither having arrays within, and
  * on quotes within strings being escaped; where it is otherwise, that part stays as it is.
  */
@@ -132,6 +137,12 @@ export function withoutUnread(bytes: Buffer): string | null {
     if (startsAt(bytes, ENV_END, close)) cut(open, close + 2)
     open = find(bytes, ENV, close)
   }
+  const conditions = find(bytes, CONDITIONS, from)
+  if (conditions >= 0) {
+    const first = conditions + CONDITIONS.key.length + 1
+    const end = endOfNoNews(bytes, first)
+    if (end > first) cut(first, end)
+  }
   if (from === 0) return null
   size += bytes.copy(left, size, from)
   const text = left.toString('utf8', 0, size)
@@ -146,6 +157,17 @@ function find(bytes: Buffer, { key, value }: { key: Buffer; value: Buffer }, fro
     if (open >= from && startsAt(bytes, key, open)) return open
   }
   return -1
+}
+
+/** Behind the conditions at the head of the list that are no news, and their comma; the last of all stays. */
+function endOfNoNews(bytes: Buffer, first: number): number {
+  let at = first
+  while (NO_NEWS.some(head => startsAt(bytes, head, at))) {
+    const close = bytes.indexOf(BRACE, at)
+    if (!startsAt(bytes, NEXT_CONDITION, close)) break
+    at = close + 2
+  }
+  return at
 }
 
 function startsAt(bytes: Buffer, what: Buffer, at: number): boolean {

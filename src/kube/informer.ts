@@ -176,13 +176,13 @@ export class Informer<K extends keyof Records> {
     const { namespace = '', name = '', uid, resourceVersion = '' } = object.metadata ?? {}
     const found = this.#namespaces.get(namespace)?.get(name)
     const previous = found?.metadata.uid === uid ? found : undefined
-    const show = (record: Records[K]): unknown => source === 'relist' && this.#shown?.add(record)
-    if (previous && !this.#isNews(resourceVersion, previous, source)) return void show(previous)
+    const shown = source === 'relist' ? this.#shown : null
+    if (previous && !this.#isNews(resourceVersion, previous, source)) return void shown?.add(previous)
     const record = this.#transform(object, previous)
-    if (record === null) return void (previous && show(previous))
+    if (record === null) return void (previous && shown?.add(previous))
     if (found && !previous) this.#drop(found, source)
     this.#put(record, previous)
-    show(record)
+    shown?.add(record)
     this.#tell({ type: 'applied', record, previous: previous ?? null, source })
   }
 

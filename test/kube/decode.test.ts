@@ -43,6 +43,46 @@ test('an object that only speaks of managedFields loses nothing', () => {
   assert.deepEqual(JSON.parse(withoutUnread(Buffer.from(JSON.stringify(object))) ?? JSON.stringify(object)), object)
 })
 
+test('env and what a pod says of its way up are cut out, where they stand as the API server has them', () => {
+  const spec = (env: object[], then: object) => ({
+    containers: [{ name: 'a', image: 'i', env, ...then }, { name: 'b' }],
+  })
+  const way = [
+    { type: 'PodReadyToStartContainers', status: 'True' },
+    { type: 'Initialized', status: 'True' },
+  ]
+  const ready = { type: 'Ready', status: 'True', message: '{"type":"Initialized",},{"type":"' }
+  const env = [
+    { name: 'X', value: '}],"resources":' },
+    { name: 'Y', valueFrom: { fieldRef: { fieldPath: 'p' } } },
+  ]
+  const plain = [{ name: 'X', value: '"' }, { name: 'Y' }]
+  const left = (object: object): unknown => {
+    const text = JSON.stringify(object)
+    return JSON.parse(withoutUnread(Buffer.from(text)) ?? text)
+  }
+  const of = (some: object[]) => ({ status: { conditions: some } })
+  const { containers } = spec([], {})
+  assert.deepEqual(left(spec(plain, { resources: {} })), {
+    containers: [{ name: 'a', image: 'i', resources: {} }, containers[1]],
+  })
+  for (const whole of [
+    spec(plain, { ports: [{ name: 'p' }] }),
+    spec(plain, {}),
+    spec(env, { resources: {} }),
+    of(way.slice(1)),
+    of([
+      { ...way[0], message: '},{"type":"' },
+      { ...way[1], reason: {} },
+    ]),
+    of([ready, ...way]),
+  ]) {
+    assert.deepEqual(left(whole), whole)
+  }
+  assert.deepEqual(left(of([...way, ready])), of([ready]))
+  assert.deepEqual(left(of(way)), of(way.slice(1)))
+})
+
 /** Objects with their keys in any order, texts that look like ours included. */
 const text = fc.oneof(
   fc.string({ maxLength: 8 }),
