@@ -23,10 +23,10 @@ export class RecordIndex<R> {
     else this.#records.set(value, Array.isArray(found) ? [...found, record] : [found, record])
   }
 
-  /** `record` in the place of `previous`. */
+  /** `record` in the place of `previous`, which was added before. */
   replace(previous: R, record: R): void {
     const value = this.#key(record)
-    if (value !== undefined && this.#records.get(value) === previous && this.#key(previous) === value) {
+    if (value !== undefined && this.#records.get(value) === previous) {
       this.#records.set(value, record)
       return
     }
