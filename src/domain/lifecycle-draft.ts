@@ -16,7 +16,6 @@ export interface Draft {
 export type Step = { readonly look: 'object' | 'pods' | 'warnings' } | { readonly wakeAt: number | null }
 
 export const WAIT: Step = { wakeAt: null }
-export const LOOK_OBJECT: Step = { look: 'object' }
 export const LOOK_PODS: Step = { look: 'pods' }
 export const LOOK_WARNINGS: Step = { look: 'warnings' }
 

@@ -35,12 +35,6 @@ export interface KubeObject {
   [field: string]: Loose
 }
 
-export interface ObjectKey {
-  resource: string
-  namespace: string
-  name: string
-}
-
 export type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED'
 
 /** One committed write. `object` of a DELETED change is the last stored state under the version of the deletion. */

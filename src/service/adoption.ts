@@ -7,7 +7,7 @@ import type { Backends } from './backends.ts'
 import type { KeyedQueue } from './keyed-queue.ts'
 import type { Clock, Labelled, Log, RuntimeTable } from './ports.ts'
 import { allows, requireNamespace, type Scope } from './scope.ts'
-import type { TakeUp } from './take-up.ts'
+import { foreign, type TakeUp } from './take-up.ts'
 
 export interface AdoptionOptions {
   readonly table: Pick<RuntimeTable, 'newest' | 'alive'>
@@ -136,11 +136,7 @@ export class Adoption implements AdoptionApi {
     const found = await backends.get(runtimeId.runtime).inventory.find(runtimeId)
     if (found === null)
       throw new RuntimeError('RUNTIME_NOT_FOUND', `cannot find ${id} in the cluster`, { runtimeId: id })
-    if (!takeUp.isOurs(found)) {
-      throw new RuntimeError('FOREIGN_WORKLOAD', `cannot touch ${id}: it belongs to another instance`, {
-        runtimeId: id,
-      })
-    }
+    if (!takeUp.isOurs(found)) throw foreign(found)
     if (row !== null && row.state !== 'deleted') {
       throw new RuntimeError('RUNTIME_EXISTS', `cannot take ${id}: it is managed already`, { runtimeId: id })
     }

@@ -1,4 +1,3 @@
-import type { RuntimeEvent } from '../domain/event.ts'
 import { RuntimeError } from '../errors.ts'
 
 export interface Bounds {
@@ -10,8 +9,6 @@ export interface Bounds {
 
 /** `<epoch>-<seq>`: the epoch is made with the database, so a cursor of a lost database is noticed. */
 export const eventId = (epoch: string, seq: number): string => `${epoch}-${seq}`
-
-export const idOfEvent = (epoch: string, event: RuntimeEvent): string => eventId(epoch, event.seq)
 
 const EVENT_ID = /^([a-z0-9]+)-([0-9]{1,15})$/
 const SEQ = /^[0-9]{1,15}$/

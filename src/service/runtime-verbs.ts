@@ -8,7 +8,7 @@ import {
   type SpecPolicy,
   type WorkloadSpec,
 } from '../domain/workload-spec.ts'
-import { isRuntimeError, RuntimeError } from '../errors.ts'
+import { RuntimeError } from '../errors.ts'
 import type { Backends } from './backends.ts'
 import type { Effects } from './effects.ts'
 import type { IdempotencyKeys } from './idempotency.ts'
@@ -186,5 +186,3 @@ export function notFound(key: string, known: Life | null): RuntimeError {
     },
   )
 }
-
-export const isNotFound = (error: unknown): boolean => isRuntimeError(error, 'RUNTIME_NOT_FOUND')

@@ -38,7 +38,7 @@ export class TakeUp {
     return found !== null && this.isOurs(found) ? found : null
   }
 
-  /** For a verb: the row it was taken up with, or null when nothing labelled is there. Throws FOREIGN_WORKLOAD, RUNTIME_BUSY. Only inside the key's turn. */
+  /** For a verb: the row it was taken up with, or null when nothing labelled is there. Throws FOREIGN_WORKLOAD. Only inside the key's turn. */
   async take(id: RuntimeId): Promise<Life | null> {
     const { inventory } = this.#options.backends.get(id.runtime)
     const found = await inventory.find(id)
@@ -58,7 +58,7 @@ export class TakeUp {
       const id = formatRuntimeId(found.id)
       throw new RuntimeError('RUNTIME_NOT_FOUND', `cannot take up ${id}: it has just gone`, { runtimeId: id })
     }
-    const row = this.#row(life, seen)
+    const row = this.provisional(found, seen)
     const { lives } = await recorder.commit({ rows: [{ life: row, events: [] }] })
     const stored = lives[0] ?? row
     const decision = decide(stored, seen, { now: this.#options.clock.now() })
@@ -71,13 +71,14 @@ export class TakeUp {
     const seen = await this.#options.backends.get(found.id.runtime).workloads.look(life, 'object')
     if (seen.type === 'gone') return null
     const now = this.#options.clock.now()
-    const opened = this.#row(life, seen)
+    const opened = this.provisional(found, seen)
     const decision = decide(opened, seen, { now })
     const shown = decision.look === null ? decision.life : opened
     return { life: { ...shown, run: 0, open: false, verb: null }, seen }
   }
 
-  provisional(found: Labelled): Life {
+  /** A row as it would be stored; without `seen` only to look through. */
+  provisional(found: Labelled, seen: Seen | null = null): Life {
     return takenUp({
       id: found.id,
       uid: found.uid,
@@ -86,20 +87,6 @@ export class TakeUp {
       labels: found.labels,
       now: this.#options.clock.now(),
       lastEventAt: this.#options.table.newest(formatRuntimeId(found.id))?.lastEventAt ?? 0,
-      seen: null,
-      ...this.#options.defaults,
-    })
-  }
-
-  #row(life: Life, seen: Seen): Life {
-    return takenUp({
-      id: life.id,
-      uid: seen.uid,
-      nonce: life.nonce,
-      image: life.image,
-      labels: life.labels,
-      now: this.#options.clock.now(),
-      lastEventAt: life.lastEventAt,
       seen,
       ...this.#options.defaults,
     })
